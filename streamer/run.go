@@ -1,0 +1,446 @@
+package streamer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"sttbench/endpoint"
+	"sttbench/providers"
+	"sttbench/record"
+)
+
+// run is the state of one session. Its fields belong to the writer goroutine;
+// what the reader shares is in the reader type.
+type run struct {
+	streamer *Streamer
+	job      *Job
+	about    providers.Description
+	dialect  providers.Session
+	conn     *connection
+	reader   *reader
+	rec      record.Session
+	chunks   []record.Chunk
+	// scheduled are the turns whose ends are marked, in order; nextStart and
+	// nextMark index the first whose start and end were not yet reached.
+	scheduled           []int
+	nextStart, nextMark int
+	unforced            bool // the dialect cannot force this stream after all
+	ended               bool // nothing more may be sent
+}
+
+// session runs everything and fills the record's last line.
+func (r *run) session(ctx context.Context) *record.Session {
+	r.rec.Open, r.rec.Turns = r.job.Open, r.job.Turns
+	r.rec.Connect.Stamps = "user"
+	r.scheduled = endpoint.Scheduled(&r.rec)
+	start := r.clock().now()
+	var end record.Close
+	if err := r.open(ctx, start); err != nil {
+		end = r.closing(ctx, err)
+	} else {
+		stop := context.AfterFunc(ctx, r.unblock)
+		end = r.closing(ctx, r.stream(ctx))
+		if end.How == record.Settled {
+			end = r.finish(ctx, end)
+		}
+		stop()
+	}
+	r.shut(end)
+	r.seal(start, end)
+	return &r.rec
+}
+
+func (r *run) clock() clock { return r.streamer.clock }
+
+// open connects and waits until audio may start.
+func (r *run) open(ctx context.Context, start time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, r.job.ConnectTimeout)
+	defer cancel()
+	conn, err := r.streamer.connect(ctx, r.dialect, &r.rec.Connect)
+	if err != nil {
+		return err
+	}
+	r.conn = conn
+	r.reader = newReader(r, conn)
+	opened := r.clock().now()
+	stop := context.AfterFunc(ctx, r.unblock)
+	defer stop()
+	if !conn.dial.AwaitReady {
+		r.reader.begin(opened)
+	}
+	go r.reader.loop()
+	if err := r.write(conn.dial.Hello); err != nil {
+		return &connectError{record.PhaseReady, r.cause(err)}
+	}
+	if err := r.awaitReady(ctx); err != nil {
+		return err
+	}
+	r.rec.Connect.Ready = r.reader.zero() - opened
+	r.rec.Connect.Start = start - r.reader.zero()
+	r.observe(Observation{Started: &r.rec.Connect})
+	return nil
+}
+
+// awaitReady passes replies on until the provider is ready for audio. A provider
+// that was ready and then failed has failed in the stream, not before it.
+func (r *run) awaitReady(ctx context.Context) error {
+	for !r.reader.started() {
+		select {
+		case <-r.reader.ready:
+		case frames := <-r.reader.replies:
+			if err := r.write(frames); err != nil {
+				return &connectError{record.PhaseReady, r.cause(err)}
+			}
+		case <-r.reader.done:
+			switch {
+			case r.reader.started():
+			case ctx.Err() == nil:
+				return &connectError{record.PhaseReady, r.reader.err}
+			default:
+				return &connectError{record.PhaseReady, r.notReady()}
+			}
+		case <-ctx.Done():
+			return &connectError{record.PhaseReady, r.notReady()}
+		}
+	}
+	return nil
+}
+
+func (r *run) notReady() error {
+	return fmt.Errorf("no ready event within %v", r.job.ConnectTimeout)
+}
+
+// unblock makes pending reads and writes return, for a context that ended.
+func (r *run) unblock() { _ = r.conn.conn.SetDeadline(time.Unix(1, 0)) }
+
+// stream sends the item, then silence, until every scheduled turn is decided.
+// nil means that it came to that.
+func (r *run) stream(ctx context.Context) error {
+	t := &r.rec.Open.Target
+	size := bytesAt(t.Chunk, t.SampleRate)
+	item := pcmDuration(len(r.job.PCM), t.SampleRate)
+	block := make([]byte, size)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	looked := -1
+	r.chunks = make([]record.Chunk, 0, len(r.job.PCM)/size+1000)
+	for k := 0; ; k++ {
+		end := pcmDuration((k+1)*size, t.SampleRate)
+		frames, err := r.encode(block, k*size, end)
+		if err != nil {
+			return err
+		}
+		if err := r.wait(ctx, timer, due(k, t.Chunk)); err != nil {
+			return err
+		}
+		if err := r.send(k, end, frames); err != nil {
+			return r.cause(err)
+		}
+		if end < item || r.nextMark < len(r.scheduled) {
+			continue
+		}
+		if n := len(r.reader.events()); n != looked || k%25 == 0 {
+			looked = n
+			if r.settled() {
+				return nil
+			}
+		}
+	}
+}
+
+// encode makes the frames of the block that starts at byte offset at. Beyond the
+// item's end it is silence.
+func (r *run) encode(block []byte, at int, end time.Duration) ([]providers.Frame, error) {
+	if r.ended {
+		return nil, nil
+	}
+	n := 0
+	if at < len(r.job.PCM) {
+		n = copy(block, r.job.PCM[at:])
+	}
+	clear(block[n:])
+	frames, err := r.dialect.Audio(time.Now(), block, end)
+	if err != nil {
+		return nil, fmt.Errorf("encode audio: %w", err)
+	}
+	return frames, nil
+}
+
+// wait returns when stamp at has come; meanwhile it passes replies on.
+func (r *run) wait(ctx context.Context, timer *time.Timer, at time.Duration) error {
+	timer.Reset(at - r.now())
+	for {
+		select {
+		case <-timer.C:
+			return ctx.Err()
+		case frames := <-r.reader.replies:
+			if err := r.write(frames); err != nil {
+				return r.cause(err)
+			}
+		case <-r.reader.done:
+			return r.reader.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// cause prefers the provider's own word to the broken pipe that follows it.
+func (r *run) cause(err error) error {
+	timer := time.NewTimer(200 * time.Millisecond)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.reader.replies:
+		case <-r.reader.done:
+			return r.reader.err
+		case <-timer.C:
+			return err
+		}
+	}
+}
+
+// send writes the frames of chunk k and marks the turn whose end they carried.
+func (r *run) send(k int, end time.Duration, frames []providers.Frame) error {
+	c := record.Chunk{Due: due(k, r.rec.Open.Target.Chunk), AudioEnd: end}
+	c.Start = r.now()
+	err := r.write(frames)
+	c.Return = r.now()
+	if !r.ended {
+		for _, f := range frames {
+			c.Bytes += len(f.Data)
+		}
+		r.chunks = append(r.chunks, c)
+	}
+	if err != nil {
+		return err
+	}
+	return r.edges(c)
+}
+
+// edges tells the dialect of turn starts and ends that the chunk has reached.
+func (r *run) edges(c record.Chunk) error {
+	if err := r.starts(c.AudioEnd); err != nil {
+		return err
+	}
+	for r.nextMark < len(r.scheduled) {
+		i := r.scheduled[r.nextMark]
+		turn := r.rec.Turns.List[i]
+		if c.AudioEnd < turn.EOS {
+			return nil
+		}
+		m := record.Mark{Turn: i, F0: c.Start, T0: c.Return, AudioEnd: c.AudioEnd}
+		if err := r.force(turn, &m); err != nil {
+			return err
+		}
+		m.LateMax = worstLateness(r.chunks, turn.SE-time.Second)
+		r.rec.Marks = append(r.rec.Marks, m)
+		r.nextMark++
+		r.observe(Observation{Mark: &m})
+	}
+	return nil
+}
+
+// starts announces the turns that have begun, to protocols that want to know.
+func (r *run) starts(sent time.Duration) error {
+	for ; r.rec.Open.Target.Forced && r.nextStart < len(r.scheduled); r.nextStart++ {
+		turn := r.rec.Turns.List[r.scheduled[r.nextStart]]
+		if sent < turn.Start {
+			return nil
+		}
+		frames, err := r.dialect.Turn(time.Now(), providers.Start, providers.Span{Start: turn.Start, Sent: sent})
+		if err != nil && !errors.Is(err, providers.ErrUnsupported) {
+			return fmt.Errorf("encode turn start: %w", err)
+		}
+		if err := r.write(frames); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// force sends the forced endpoint of a turn. Both stamps enclose nothing but the
+// write.
+func (r *run) force(turn record.Turn, m *record.Mark) error {
+	if !r.rec.Open.Target.Forced || r.unforced {
+		return nil
+	}
+	frames, err := r.dialect.Turn(time.Now(), providers.End,
+		providers.Span{Start: turn.Start, SE: turn.SE, EOS: turn.EOS, Sent: m.AudioEnd})
+	if errors.Is(err, providers.ErrUnsupported) {
+		r.unforced = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("encode forced endpoint: %w", err)
+	}
+	m.Forced = true
+	m.F0 = r.now()
+	err = r.write(frames)
+	m.T0 = r.now()
+	if r.about.ForceEndsStream {
+		r.ended = true
+	}
+	return err
+}
+
+// settled tells whether the session has said all that it will.
+func (r *run) settled() bool {
+	view := r.rec
+	view.Events = r.reader.events()
+	return endpoint.Settled(&view, r.job.Rules, r.now())
+}
+
+// finish ends a settled session gracefully and keeps what still arrives.
+func (r *run) finish(ctx context.Context, end record.Close) record.Close {
+	end.Phase = record.PhaseFinish
+	if err := r.write(r.dialect.Finish(time.Now())); err != nil {
+		end.Detail = "finish: " + err.Error()
+		return end
+	}
+	timer := time.NewTimer(r.job.FinishTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case frames := <-r.reader.replies:
+			if err := r.write(frames); err != nil {
+				return end
+			}
+		case <-r.reader.done:
+			end.Code = r.reader.code
+			return end
+		case <-timer.C:
+			end.Detail = "finish: no end from the provider within " + r.job.FinishTimeout.String()
+			return end
+		case <-ctx.Done():
+			return end
+		}
+	}
+}
+
+// write sends frames in order. Only the writer goroutine calls it.
+func (r *run) write(frames []providers.Frame) error {
+	ws := r.conn.ws
+	for _, f := range frames {
+		deadline := time.Now().Add(writeTimeout)
+		var err error
+		switch f.Op {
+		case record.Text:
+			err = errors.Join(ws.SetWriteDeadline(deadline), ws.WriteMessage(websocket.TextMessage, f.Data))
+		case record.Binary:
+			err = errors.Join(ws.SetWriteDeadline(deadline), ws.WriteMessage(websocket.BinaryMessage, f.Data))
+		case record.Ping:
+			err = ws.WriteControl(websocket.PingMessage, f.Data, deadline)
+		case record.CloseOp:
+			err = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(f.Code, string(f.Data)), deadline)
+		default:
+			err = fmt.Errorf("a WebSocket has no %q frames", f.Op)
+		}
+		if err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
+}
+
+// shut closes the connection and waits for the reader.
+func (r *run) shut(end record.Close) {
+	if r.conn == nil {
+		return
+	}
+	code := websocket.CloseNormalClosure
+	if end.How != record.Settled {
+		code = websocket.CloseGoingAway
+	}
+	_ = r.conn.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second))
+	r.conn.ws.Close()
+	for {
+		select {
+		case <-r.reader.replies: // nobody sends them any more
+		case <-r.reader.done:
+			return
+		}
+	}
+}
+
+// closing reads how a session ended off its error.
+func (r *run) closing(ctx context.Context, err error) record.Close {
+	c := record.Close{How: record.Failed, Phase: record.PhaseStream}
+	if err == nil {
+		c.How = record.Settled
+		return c
+	}
+	var conn *connectError
+	if errors.As(err, &conn) {
+		c.Phase, err = conn.phase, conn.err
+	}
+	var rejected *providers.Rejection
+	var told *providerError
+	var closed *websocket.CloseError
+	switch {
+	case ctx.Err() != nil:
+		c.How, c.Detail = record.Cancelled, context.Cause(ctx).Error()
+		return c
+	case errors.As(err, &rejected):
+		c.Reject, c.Status, c.RetryAfter = rejected.Reason, rejected.Status, rejected.RetryAfter
+		c.Detail = rejected.Detail
+		return c
+	case errors.As(err, &told):
+		c.Reject = told.reject
+	case errors.As(err, &closed):
+		c.How = record.Remote
+	case errors.Is(err, errEnded), isReset(err):
+		c.How = record.Remote
+	}
+	c.Detail = err.Error()
+	if r.reader != nil {
+		c.Code = r.reader.closeCode()
+	}
+	// gorilla hides what it wraps; only the interface is left of a timeout.
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() && c.Phase == record.PhaseStream {
+		c.Detail = "the provider did not read for " + writeTimeout.String()
+	}
+	return c
+}
+
+// seal turns stamps into offsets from t0 and closes the record.
+func (r *run) seal(start time.Duration, end record.Close) {
+	zero := start
+	if r.reader != nil {
+		r.rec.Events = r.reader.all()
+		if r.reader.started() {
+			zero = r.reader.zero()
+		}
+	}
+	r.rec.Open.T0Wall = r.clock().wall(zero).UTC()
+	r.rec.Open.T0Mono = r.clock().mono + int64(zero)
+	end.At = r.clock().now() - zero
+	r.rec.Close = end
+	sent := &r.rec.Sent
+	sent.Chunks = len(r.chunks)
+	for _, c := range r.chunks {
+		sent.Bytes += int64(c.Bytes)
+		sent.Audio = c.AudioEnd
+	}
+	if item := pcmDuration(len(r.job.PCM), r.rec.Open.Target.SampleRate); sent.Audio > item {
+		sent.Silence, sent.SilenceKind = sent.Audio-item, "zeros"
+	}
+	summary(sent, r.chunks)
+	if r.job.Trace {
+		r.rec.Chunks = r.chunks
+	}
+}
+
+func (r *run) now() time.Duration { return r.clock().now() - r.reader.zero() }
+
+func (r *run) observe(o Observation) {
+	if r.job.Observe != nil {
+		r.job.Observe(o)
+	}
+}
