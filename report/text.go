@@ -1,0 +1,248 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"sttbench/endpoint"
+	"sttbench/runs"
+	"sttbench/scoring/stat"
+)
+
+// JSON writes the aggregate itself, as aggregate.json has it.
+func JSON(w io.Writer, a *runs.Aggregate) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(a)
+}
+
+// Text writes the report for a terminal: plain characters, no colour, aligned
+// columns.
+func Text(w io.Writer, a *runs.Aggregate) error {
+	var b strings.Builder
+	head(&b, a)
+	b.WriteString("\n")
+	results(&b, a)
+	b.WriteString("\n")
+	classes(&b, a)
+	reasons(&b, a)
+	b.WriteString("\n")
+	harness(&b, a)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// head answers the three first questions: what was measured, what was not, how
+// uncertain is it.
+func head(b *strings.Builder, a *runs.Aggregate) {
+	var sets []string
+	for _, d := range a.Datasets {
+		sets = append(sets, fmt.Sprintf("%d items of %s (%s of audio)", d.Items, d.Name, seconds(d.Audio)))
+	}
+	var scheduled, failed, notRun int
+	var fewest, largest int
+	for i, t := range a.Targets {
+		scheduled += t.Scheduled
+		notRun += t.NotRun
+		for c, n := range t.Classes {
+			if !c.Measured() && c != endpoint.NoSpeech {
+				failed += n
+			}
+		}
+		if i == 0 || t.TTF.N < fewest {
+			fewest = t.TTF.N
+		}
+		largest = max(largest, t.TTF.N)
+	}
+	fmt.Fprintf(b, "%s: %s at %s, %s scheduled (%s)\n", a.Name, strings.Join(sets, ", "),
+		count(len(a.Targets), "target"), count(scheduled, "turn"), turnsInWords(a.Turns))
+	if failed == 0 {
+		b.WriteString("not measured: nothing; every turn has an answer\n")
+	} else {
+		fmt.Fprintf(b, "not measured: %s without a valid answer", count(failed, "turn"))
+		if notRun > 0 {
+			fmt.Fprintf(b, ", %s not run", count(notRun, "session"))
+		}
+		b.WriteString("; see the classes below\n")
+	}
+	fmt.Fprintf(b, "uncertainty: %s latencies per target; [brackets] are 95 %% intervals, where the sample is large enough for one\n",
+		span(fewest, largest))
+}
+
+func turnsInWords(turns string) string {
+	if turns == "every" {
+		return "each turn of an item"
+	}
+	return "the last turn of each item"
+}
+
+// results is the main table.
+func results(b *strings.Builder, a *runs.Aggregate) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row(t, "target", "endpoint", "turns", "TTF p50 ms", "", "p95", "TTFP p50", "wait p50", "from SE p50", "no ack", "WER %", "", "tail %")
+	for _, g := range a.Targets {
+		mode := "natural"
+		noAck := "-"
+		if g.Forced {
+			mode = "forced"
+			noAck = percent(g.Acks[endpoint.AckNone], g.Scheduled)
+		}
+		row(t, g.Name, mode, fmt.Sprint(g.Scheduled), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
+			quantile(g.TTFP.P50), quantile(g.Wait.P50), quantile(g.FromSE.P50), noAck,
+			rate(g.Final.WER), rates(g.Final.Lo, g.Final.Hi), rate(g.TailError))
+	}
+	t.Flush()
+	fmt.Fprintf(b, "TTF: last final after the turn's end - forced endpoint sent (natural: end of turn known). TTFP: first text. wait: max(0, TTF).\n"+
+		"from SE: what the user waits after the last word, local hangover included. tail: missed of the last 3 words. WER: profile %s.\n", a.Profile)
+}
+
+// row writes cells; the first column is aligned left by padding it beforehand.
+func row(w io.Writer, cells ...string) {
+	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+}
+
+// classes shows where every scheduled turn went.
+func classes(b *strings.Builder, a *runs.Aggregate) {
+	var used []endpoint.Class
+	for _, c := range endpoint.Classes() {
+		if slices.ContainsFunc(a.Targets, func(t runs.TargetAggregate) bool { return t.Classes[c] > 0 }) {
+			used = append(used, c)
+		}
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	cells := []string{"classes"}
+	for _, c := range used {
+		cells = append(cells, string(c))
+	}
+	row(t, append(cells, "sum")...)
+	for _, g := range a.Targets {
+		cells := []string{g.Name}
+		for _, c := range used {
+			cells = append(cells, fmt.Sprint(g.Classes[c]))
+		}
+		row(t, append(cells, fmt.Sprint(g.Scheduled))...)
+	}
+	t.Flush()
+}
+
+// reasons lists why turns have no valid answer, the most frequent first.
+func reasons(b *strings.Builder, a *runs.Aggregate) {
+	const most = 5
+	for _, g := range a.Targets {
+		names := slices.SortedFunc(maps.Keys(g.Reasons), func(x, y string) int {
+			return cmp.Or(cmp.Compare(g.Reasons[y], g.Reasons[x]), cmp.Compare(x, y))
+		})
+		for i, name := range names {
+			if i == most {
+				fmt.Fprintf(b, "%s: %d further reasons are in aggregate.json\n", g.Name, len(names)-most)
+				break
+			}
+			fmt.Fprintf(b, "%s: %d × %s\n", g.Name, g.Reasons[name], name)
+		}
+	}
+}
+
+// harness says what of the figures may be ours.
+func harness(b *strings.Builder, a *runs.Aggregate) {
+	var late endpoint.Millis
+	var hangover string
+	stamps := map[string]bool{}
+	for _, g := range a.Targets {
+		late = max(late, g.LateMax)
+		if g.Hangover.P50 != nil {
+			hangover = quantile(g.Hangover.P50)
+		}
+		if g.Stamps != "" {
+			stamps[g.Stamps] = true
+		}
+	}
+	fmt.Fprintf(b, "harness: audio written at most %.1f ms late; receive stamps: %s; hangover p50 %s ms (VAD %s)\n",
+		float64(late), strings.Join(slices.Sorted(maps.Keys(stamps)), ", "), orDash(hangover), a.VAD)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func span(lo, hi int) string {
+	if lo == hi {
+		return fmt.Sprint(lo)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+func seconds(ms endpoint.Millis) string {
+	return (time.Duration(float64(ms)) * time.Millisecond).Round(time.Second).String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(n)/float64(of))
+}
+
+func value(v stat.Value) string {
+	if v.Censored {
+		return fmt.Sprintf(">%.0f", v.X)
+	}
+	return fmt.Sprintf("%.0f", v.X)
+}
+
+func quantile(q *runs.Quantile) string {
+	if q == nil {
+		return "-"
+	}
+	return value(q.Value)
+}
+
+// large prints a quantile far out only when the sample reaches it.
+func large(q *runs.Quantile, n int) string {
+	const least = 20 // below, the 95th percentile is just the maximum
+	if q == nil || n < least {
+		return fmt.Sprintf("n<%d", least)
+	}
+	return value(q.Value)
+}
+
+func interval(q *runs.Quantile) string {
+	switch {
+	case q == nil:
+		return ""
+	case q.Lo == nil:
+		return fmt.Sprintf("n<%d", q.Need)
+	}
+	return "[" + value(*q.Lo) + ", " + value(*q.Hi) + "]"
+}
+
+func rate(r *float64) string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", 100**r)
+}
+
+func rates(lo, hi *float64) string {
+	if lo == nil {
+		return ""
+	}
+	return fmt.Sprintf("[%.1f, %.1f]", 100**lo, 100**hi)
+}

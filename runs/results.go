@@ -1,0 +1,200 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sttbench/endpoint"
+	"sttbench/record"
+	"sttbench/scoring/normalize"
+	"sttbench/scoring/wer"
+)
+
+// OutcomeLine is one line of outcomes.jsonl: one scheduled turn.
+type OutcomeLine struct {
+	Target string `json:"target"`
+	Item   string `json:"item"`
+	Repeat int    `json:"repeat"`
+	// Of is the number of turns that the session schedules.
+	Of int `json:"of"`
+	endpoint.Outcome
+	// Settled is the text at the session's end, in the session's last line only.
+	Settled string `json:"settled_text,omitempty"`
+	// What the whole session counts, in its last line only.
+	Session *SessionCounts `json:"session,omitempty"`
+}
+
+// SessionCounts are the figures that belong to a session as a whole.
+type SessionCounts struct {
+	Rewritten         int             `json:"rewritten_words"`
+	Revised           int             `json:"revised_finals"`
+	UnsolicitedFinals int             `json:"unsolicited_finals"`
+	UnsolicitedAcks   int             `json:"unsolicited_acks"`
+	DecodeErrors      int             `json:"decode_errors"`
+	LateP99           endpoint.Millis `json:"late_p99_ms"`
+	LateMax           endpoint.Millis `json:"late_max_ms"`
+	BlockedMax        endpoint.Millis `json:"blocked_max_ms"`
+	Connect           endpoint.Millis `json:"connect_ms"` // from the start to audio
+	RTT               endpoint.Millis `json:"rtt_ms"`
+	Warm              bool            `json:"warm"`
+}
+
+// ScoreLine is one line of scores.jsonl: one session with a reference whose text
+// counts.
+type ScoreLine struct {
+	Target  string         `json:"target"`
+	Item    string         `json:"item"`
+	Repeat  int            `json:"repeat"`
+	Profile string         `json:"profile"` // name, version and hash
+	Class   endpoint.Class `json:"outcome"` // of the last turn
+	// Final scores the text held when the last turn was decided; FirstFinal and
+	// Partial the text at ttf_first and ttfp, where there is such an instant.
+	Final      wer.Alignment `json:"final"`
+	WER        *float64      `json:"wer"`
+	FirstFinal *wer.Counts   `json:"first_final"`
+	Partial    *wer.Counts   `json:"partial"`
+	Tail       wer.Tail      `json:"tail"`
+}
+
+// Replay computes outcomes, scores and aggregate of a run directory anew and
+// writes them. Nothing is streamed. The same sessions give the same bytes.
+func Replay(path string) (*Aggregate, error) {
+	d, cfg, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return compute(d, cfg)
+}
+
+// compute judges and scores every session of the plan, recorded or not, in the
+// order of the configuration.
+func compute(d *dir, cfg *Config) (*Aggregate, error) {
+	profile, err := normalize.Lookup(cfg.Profile)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	items, err := lines[record.Item](d, itemsFile)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := lines[turnsLine](d, turnsFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(turns) != len(items) {
+		return nil, &DirError{d.path, fmt.Errorf("%s has %d lines, %s %d", itemsFile, len(items), turnsFile, len(turns)), ""}
+	}
+	agg := newAggregation(cfg, profile, items)
+	var outcomes []OutcomeLine
+	var scores []ScoreLine
+	for i, t := range cfg.Targets {
+		for k, it := range items {
+			if !hasTag(it.Tags, t.Tags) {
+				continue
+			}
+			for repeat := 1; repeat <= cfg.Repeats; repeat++ {
+				s, err := d.session(t.Name, it.ID, repeat)
+				if err != nil {
+					return nil, err
+				}
+				if s == nil {
+					s = notRun(cfg, t, it, turns[k].Turns, repeat)
+				}
+				lines, score, err := judge(cfg, profile, s)
+				if err != nil {
+					return nil, &DirError{d.path, fmt.Errorf("score %s: %w", s.Open.Session, err), ""}
+				}
+				outcomes = append(outcomes, lines...)
+				if score != nil {
+					scores = append(scores, *score)
+				}
+				agg.add(i, s, lines, score)
+			}
+		}
+	}
+	result, err := agg.finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := putLines(d, outcomesFile, outcomes); err != nil {
+		return nil, err
+	}
+	if err := putLines(d, scoresFile, scores); err != nil {
+		return nil, err
+	}
+	err = d.write(aggregateFile, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(result)
+	})
+	return result, err
+}
+
+// notRun stands for a session that was scheduled and never recorded, so that the
+// classes add up to the plan.
+func notRun(cfg *Config, t TargetConfig, it record.Item, turns record.Turns, repeat int) *record.Session {
+	return &record.Session{
+		Open: record.Open{
+			Session: fmt.Sprintf("%s/%s.%d", t.Name, it.ID, repeat), Item: it, Repeat: repeat,
+			Target: record.Target{Name: t.Name, Provider: t.Provider, EveryTurn: cfg.Turns == "every", Forced: t.Force != "off"},
+		},
+		Turns: turns,
+		Close: record.Close{How: record.Cancelled, Detail: "not run"},
+	}
+}
+
+// judge makes the lines of one session.
+func judge(cfg *Config, profile normalize.Profile, s *record.Session) ([]OutcomeLine, *ScoreLine, error) {
+	res := endpoint.Outcomes(s, cfg.rules())
+	var lines []OutcomeLine
+	for _, o := range res.Turns {
+		lines = append(lines, OutcomeLine{Target: s.Open.Target.Name, Item: s.Open.Item.ID, Repeat: s.Open.Repeat,
+			Of: len(res.Turns), Outcome: o})
+	}
+	last := &lines[len(lines)-1]
+	last.Settled = res.SettledText
+	last.Session = counts(s, res)
+	if !s.Open.Item.HasReference || !last.Class.Scored() {
+		return lines, nil, nil
+	}
+	score, err := scoreText(profile, s.Open.Item.Reference, last)
+	return lines, score, err
+}
+
+func counts(s *record.Session, res endpoint.Result) *SessionCounts {
+	return &SessionCounts{
+		Rewritten: res.Rewritten, Revised: res.Revised, UnsolicitedFinals: res.UnsolicitedFinals,
+		UnsolicitedAcks: res.UnsolicitedAcks, DecodeErrors: res.DecodeErrors,
+		LateP99: endpoint.ToMillis(s.Sent.LateP99), LateMax: endpoint.ToMillis(s.Sent.LateMax),
+		BlockedMax: endpoint.ToMillis(s.Sent.BlockedMax), Connect: endpoint.ToMillis(max(0, -s.Connect.Start)),
+		RTT: endpoint.ToMillis(s.Connect.RTT), Warm: s.Connect.Warm,
+	}
+}
+
+func scoreText(profile normalize.Profile, reference string, o *OutcomeLine) (*ScoreLine, error) {
+	ref := profile.Tokens(reference)
+	final, err := wer.Align(ref, profile.Tokens(o.FinalText))
+	if err != nil {
+		return nil, err
+	}
+	line := &ScoreLine{Target: o.Target, Item: o.Item, Repeat: o.Repeat, Profile: profile.String(), Class: o.Class,
+		Final: final, Tail: wer.TailError(final, wer.TailWords)}
+	if rate, ok := final.WER(); ok {
+		line.WER = &rate
+	}
+	part := func(has bool, text string) (*wer.Counts, error) {
+		if !has {
+			return nil, nil
+		}
+		a, err := wer.Align(ref, profile.Tokens(text))
+		return &a.Counts, err
+	}
+	if line.FirstFinal, err = part(o.TTFFirst != nil, o.FirstFinalText); err != nil {
+		return nil, err
+	}
+	line.Partial, err = part(o.TTFP != nil, o.PartialText)
+	return line, err
+}
