@@ -24,7 +24,9 @@ type Dialect interface {
 // Session is the state of one stream. It is not safe for concurrent use by more
 // than two goroutines: Audio, Turn, KeepAlive and Finish may run beside Decode,
 // because the pacing path takes no lock that decoding holds. An implementation
-// shares state between the two halves only through atomics.
+// shares state between the two halves only through atomics. The frames of one
+// stream are written in the order of the calls that returned them, replies
+// excepted, which are written as soon as the wire is free.
 type Session interface {
 	// Next returns the next step of connecting: nil asks for the first one,
 	// otherwise resp is the answer to the step before. A dial that was refused
@@ -157,9 +159,8 @@ type Frame struct {
 	Code int
 }
 
-// TextFrame and BinaryFrame make frames without audio.
-func TextFrame(data string) Frame   { return Frame{Op: record.Text, Data: []byte(data)} }
-func BinaryFrame(data []byte) Frame { return Frame{Op: record.Binary, Data: data} }
+// TextFrame makes a text frame without audio.
+func TextFrame(data string) Frame { return Frame{Op: record.Text, Data: []byte(data)} }
 
 // ConfigError is a configuration that the vendor would refuse or misread.
 type ConfigError struct {

@@ -1,0 +1,455 @@
+package emulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	// maxMessage bounds a client message, in bytes; larger ones get close 1009.
+	maxMessage = 8 << 20
+	// maxPending bounds the forces that wait for their answer.
+	maxPending = 256
+	// inboxSize bounds the messages read ahead; past it TCP holds the client back.
+	inboxSize = 64
+	// writeTimeout ends a stream whose client does not read.
+	writeTimeout = 10 * time.Second
+	// closeWait is how long the client may take to answer a close frame.
+	closeWait = 2 * time.Second
+	// spin is how early the loop wakes for the answer to a force, to wait for the
+	// exact instant awake: timers are up to a millisecond late.
+	spin = 1500 * time.Microsecond
+)
+
+// Call is one connection as its [Stream] sees it. It is used on the stream's
+// goroutine only.
+type Call struct {
+	server *Server
+	n      int
+	conn   *websocket.Conn
+	stream Stream
+	ids    *rand.Rand
+	delays *rand.Rand
+	hear   *hearing
+
+	inbox   chan inbound
+	gone    chan struct{} // closed by the reader when the connection is over
+	tasks   tasks
+	pending int   // forces without answer
+	forces  int   // forces so far
+	lastDue int64 // of the latest answer; answers keep their order
+
+	finished bool // no message is looked at any more
+	closing  bool // our close frame is out
+	dead     bool // the connection is broken or given up
+
+	in      inbound // message being handled
+	sending Truth   // what sends are for: Kind, Force, Due
+	copies  *[]outbound
+	sent    int // messages sent, for garbage
+}
+
+// inbound is a message, when it was read, and what the stream made of it.
+type inbound struct {
+	Message
+	at, kernel int64
+	kind       TruthKind
+	force      int
+	due        int64
+}
+
+// received is the best receive stamp: the kernel's where there is one.
+func (m inbound) received() int64 {
+	if m.kernel != 0 {
+		return m.kernel
+	}
+	return m.at
+}
+
+type outbound struct {
+	binary bool
+	data   []byte
+}
+
+func newCall(s *Server, n int, conn *websocket.Conn, stream Stream, ids *rand.Rand) *Call {
+	hear := newHearing(s.settings.Script, s.settings.PartialLag, s.settings.WordErrorRate, s.rand(n, drawErrors))
+	if s.settings.Manifest != nil {
+		hear.script, hear.match = nil, s.settings.Manifest.matcher(s.settings.Script)
+	}
+	return &Call{
+		server: s, n: n, conn: conn, stream: stream, ids: ids,
+		delays: s.rand(n, drawDelays),
+		hear:   hear,
+		inbox:  make(chan inbound, inboxSize),
+		gone:   make(chan struct{}),
+	}
+}
+
+// Hear sets how the recogniser listens; it may be changed at any time.
+func (c *Call) Hear(cfg Hearing) { c.hear.configure(cfg) }
+
+// Audio takes PCM, signed 16 bit little endian mono at [Hearing.SampleRate]. It
+// may call Partial or Final of the stream before it returns.
+func (c *Call) Audio(pcm []byte) {
+	c.in.kind = TruthAudio
+	c.hear.audio(pcm)
+	f := &c.server.faults
+	switch {
+	case f.abruptAfter > 0 && c.hear.received() >= f.abruptAfter:
+		c.Abort()
+	case c.hear.overflowed():
+		c.Close(websocket.ClosePolicyViolation, "emulator: too much audio without a final")
+	default:
+		c.say()
+	}
+}
+
+// say says what is due by itself: a final, else a partial. Nothing is said while
+// the answer to a force is outstanding.
+func (c *Call) say() {
+	if c.pending > 0 || c.finished || c.closing || c.dead {
+		return
+	}
+	faults := &c.server.faults
+	if f, ok := c.hear.naturalFinal(faults.early); ok {
+		c.sending.Kind = TruthFinal
+		c.stream.Final(c, f)
+	} else if c.hear.partialDue() && !faults.noPartials {
+		c.sending.Kind = TruthPartial
+		c.stream.Partial(c, c.hear.hypothesis())
+	}
+	c.sending = Truth{}
+}
+
+// Received is the position of the audio received so far.
+func (c *Call) Received() time.Duration { return c.hear.received() }
+
+// Hypothesis is what a partial may show now, for streams that answer by
+// themselves. It has no words under the fault "no-partials".
+func (c *Call) Hypothesis() Hypothesis {
+	h := c.hear.hypothesis()
+	if c.server.faults.noPartials {
+		h.Words = nil
+	}
+	return h
+}
+
+// Force is a forced endpoint: what was heard so far becomes final, and Final is
+// called one final delay after the current message was received. id comes back
+// in [Final.ID].
+func (c *Call) Force(id string) {
+	c.in.kind = TruthForce
+	c.forces++
+	c.in.force = c.forces
+	switch f := &c.server.faults; {
+	case f.abrupt && f.abruptAfter == 0:
+		c.Abort()
+	case f.closeCode != 0:
+		c.Close(f.closeCode, "emulator: fault")
+	case c.pending >= maxPending:
+		c.Close(websocket.ClosePolicyViolation, "emulator: too many forced endpoints without an answer")
+	default:
+		c.in.due = c.answer(c.spoil(c.hear.force(CauseForce, id)), c.forces)
+	}
+}
+
+// Finish is the client's wish to end: the rest becomes final with CauseFinish
+// after a final delay. No further message is looked at.
+func (c *Call) Finish() {
+	c.in.kind = TruthFinish
+	if c.finished {
+		return
+	}
+	c.finished = true
+	c.in.due = c.answer([][]Final{c.hear.force(CauseFinish, "")}, 0)
+}
+
+// spoil applies the faults of answers. The outer list is one of instants.
+func (c *Call) spoil(parts []Final) [][]Final {
+	f := &c.server.faults
+	last := parts[len(parts)-1]
+	if f.emptyAck {
+		last.Start, last.Words = parts[0].Start, nil
+		parts = []Final{last}
+	}
+	answers := [][]Final{parts}
+	if n := len(last.Words); f.split > 0 && n > 1 {
+		first := last
+		first.Ack, first.Words, first.End = false, last.Words[:n/2], last.Words[n/2-1].End
+		last.Words, last.Start = last.Words[n/2:], first.End
+		answers = [][]Final{append(parts[:len(parts)-1:len(parts)-1], first), {last}}
+	}
+	if f.noAck {
+		for i, group := range answers {
+			var kept []Final
+			for _, part := range group {
+				part.Ack = false
+				if len(part.Words) > 0 {
+					kept = append(kept, part)
+				}
+			}
+			answers[i] = kept
+		}
+	}
+	return answers
+}
+
+// answer schedules the groups of finals, the first one after the final delay,
+// and returns when that is due.
+func (c *Call) answer(groups [][]Final, force int) int64 {
+	first := max(c.in.received()+int64(c.server.settings.FinalDelay.Draw(c.delays)), c.lastDue)
+	due := first
+	c.pending++
+	for i, group := range groups {
+		if i > 0 {
+			due += int64(c.server.faults.split)
+		}
+		what := Truth{Kind: TruthFinal, Force: force, Due: due}
+		last := i == len(groups)-1
+		c.tasks.add(&task{due: due, precise: true, run: func() {
+			c.sayFinals(group, what)
+			if last {
+				c.pending--
+				c.say()
+			}
+		}})
+	}
+	c.lastDue = due
+	return first
+}
+
+// sayFinals lets the stream say one group of an answer.
+func (c *Call) sayFinals(group []Final, what Truth) {
+	c.sending = what
+	defer func() { c.sending = Truth{} }()
+	var copies []outbound
+	if c.server.faults.duplicate && what.Force > 0 {
+		c.copies = &copies
+	}
+	for _, f := range group {
+		c.stream.Final(c, f)
+	}
+	c.copies = nil
+	for _, m := range copies {
+		c.send(m)
+	}
+}
+
+// SendText sends a text message.
+func (c *Call) SendText(data []byte) { c.send(outbound{false, data}) }
+
+// SendJSON sends v as a JSON text message.
+func (c *Call) SendJSON(v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		// Vendors send plain structs; one that cannot be encoded is a bug of theirs.
+		panic("emulator: " + err.Error())
+	}
+	c.SendText(data)
+}
+
+// SendBinary sends a binary message.
+func (c *Call) SendBinary(data []byte) { c.send(outbound{true, data}) }
+
+func (c *Call) send(m outbound) {
+	f := &c.server.faults
+	if c.closing || c.dead || f.silent {
+		return
+	}
+	if c.copies != nil {
+		*c.copies = append(*c.copies, m)
+	}
+	c.sent++
+	if f.garbageEvery > 0 && c.sent%f.garbageEvery == 0 {
+		c.write(outbound{false, []byte(`{"type":"garbage","text":`)})
+	}
+	c.write(m)
+}
+
+func (c *Call) write(m outbound) {
+	kind, op := websocket.TextMessage, "text"
+	if m.binary {
+		kind, op = websocket.BinaryMessage, "binary"
+	}
+	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	t := c.sending
+	t.At = c.server.clock.now()
+	err := c.conn.WriteMessage(kind, m.data)
+	t.Done = c.server.clock.now()
+	if err != nil {
+		c.dead = true
+		return
+	}
+	if t.Kind == "" {
+		t.Kind = TruthControl
+	}
+	t.Conn, t.Event, t.Op, t.Bytes, t.Audio = c.n, TruthSend, op, len(m.data), c.Received()
+	c.server.truth.add(t)
+}
+
+// Close sends a close frame and ends the stream. A code of 0 sends an empty
+// close frame.
+func (c *Call) Close(code int, reason string) {
+	if c.closing || c.dead {
+		return
+	}
+	c.closing = true
+	var payload []byte
+	if code != 0 {
+		payload = websocket.FormatCloseMessage(code, reason)
+	}
+	at := c.server.clock.now()
+	err := c.conn.WriteControl(websocket.CloseMessage, payload, time.Now().Add(writeTimeout))
+	if err != nil && !errors.Is(err, websocket.ErrCloseSent) {
+		c.dead = true
+		return
+	}
+	c.server.truth.add(Truth{At: at, Done: c.server.clock.now(), Conn: c.n, Event: TruthClose, Code: code, Audio: c.Received()})
+	c.After(closeWait, func() { c.dead = true })
+}
+
+// Abort breaks the connection without a close frame.
+func (c *Call) Abort() { c.dead = true }
+
+// Rand gives reproducible ids.
+func (c *Call) Rand() *rand.Rand { return c.ids }
+
+// Wall is the wall clock, for dates in messages.
+func (c *Call) Wall() time.Time { return time.Now() }
+
+// After calls fn on the stream's goroutine after d of real time.
+func (c *Call) After(d time.Duration, fn func()) *Timer {
+	t := &Timer{c, &task{run: fn, index: -1}}
+	t.Reset(d)
+	return t
+}
+
+// Timer is a call that [Call.After] has planned.
+type Timer struct {
+	c *Call
+	t *task
+}
+
+// Reset plans the call anew, d from now.
+func (t *Timer) Reset(d time.Duration) {
+	t.Stop()
+	t.t.due = t.c.server.clock.now() + int64(d)
+	t.c.tasks.add(t.t)
+}
+
+// Stop cancels the call if it is still to come.
+func (t *Timer) Stop() { t.c.tasks.remove(t.t) }
+
+// run serves the connection until it is over.
+func (c *Call) run(ctx context.Context) {
+	c.conn.SetReadLimit(maxMessage)
+	stop := make(chan struct{})
+	go c.read(stop)
+	c.stream.Open(c)
+	c.loop(ctx)
+	close(stop)
+	_ = c.conn.Close()
+	<-c.gone
+	c.server.truth.add(Truth{At: c.server.clock.now(), Conn: c.n, Event: TruthGone, Audio: c.Received()})
+}
+
+// loop runs tasks and messages in the order in which they are due.
+func (c *Call) loop(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for !c.dead {
+		wait := time.Hour
+		if next := c.tasks.first(); next != nil {
+			early := int64(0)
+			if next.precise {
+				early = int64(spin)
+			}
+			left := next.due - early - c.server.clock.now()
+			if left <= 0 {
+				c.runNext()
+				continue
+			}
+			wait = time.Duration(left)
+		}
+		timer.Reset(wait)
+		inbox := c.inbox
+		if c.pending > 0 && c.hear.cfg.Lockstep && !c.finished {
+			inbox = nil
+		}
+		select {
+		case m := <-inbox:
+			c.handle(m)
+		case <-timer.C:
+		case <-c.gone:
+			c.drain()
+			return
+		case <-ctx.Done():
+			c.Close(websocket.CloseGoingAway, "emulator: closing")
+			return
+		}
+	}
+}
+
+// drain handles what was read before the connection was over, so that the truth
+// log misses no message.
+func (c *Call) drain() {
+	for {
+		select {
+		case m := <-c.inbox:
+			c.handle(m)
+		default:
+			return
+		}
+	}
+}
+
+// runNext runs the first task at its exact instant.
+func (c *Call) runNext() {
+	t := c.tasks.first()
+	for t.precise && c.server.clock.now() < t.due {
+	}
+	c.tasks.remove(t)
+	t.run()
+}
+
+func (c *Call) handle(m inbound) {
+	c.in = m
+	c.in.kind = TruthControl
+	if !c.finished && !c.closing {
+		c.stream.Message(c, m.Message)
+	}
+	op := "text"
+	if m.Binary {
+		op = "binary"
+	}
+	c.server.truth.add(Truth{
+		At: m.at, Kernel: m.kernel, Conn: c.n, Event: TruthReceive, Op: op, Bytes: len(m.Data),
+		Kind: c.in.kind, Force: c.in.force, Due: c.in.due, Audio: c.Received(),
+	})
+}
+
+// read reads messages until the connection is over.
+func (c *Call) read(stop <-chan struct{}) {
+	defer close(c.gone)
+	for {
+		kind, data, err := c.conn.ReadMessage()
+		at := c.server.clock.now()
+		if err != nil {
+			return
+		}
+		m := inbound{
+			Message: Message{Binary: kind == websocket.BinaryMessage, Data: data},
+			at:      at, kernel: kernelStamp(c.conn.NetConn()),
+		}
+		select {
+		case c.inbox <- m:
+		case <-stop:
+			return
+		}
+	}
+}
