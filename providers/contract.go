@@ -162,6 +162,9 @@ type Frame struct {
 // TextFrame makes a text frame without audio.
 func TextFrame(data string) Frame { return Frame{Op: record.Text, Data: []byte(data)} }
 
+// BinaryFrame makes a binary frame without audio.
+func BinaryFrame(data []byte) Frame { return Frame{Op: record.Binary, Data: data} }
+
 // ConfigError is a configuration that the vendor would refuse or misread.
 type ConfigError struct {
 	Provider string
