@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"sttbench/endpoint"
 	"sttbench/runs"
@@ -86,8 +86,8 @@ func turnsInWords(turns string) string {
 
 // results is the main table.
 func results(b *strings.Builder, a *runs.Aggregate) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row(t, "target", "endpoint", "turns", "TTF p50 ms", "", "p95", "TTFP p50", "wait p50", "from SE p50", "no ack", "WER %", "", "tail %")
+	t := newTable()
+	t.row("target", "endpoint", "turns", "TTF p50 ms", "", "p95", "TTFP p50", "wait p50", "from SE p50", "no ack", "WER %", "", "tail %")
 	for _, g := range a.Targets {
 		mode := "natural"
 		noAck := "-"
@@ -95,18 +95,13 @@ func results(b *strings.Builder, a *runs.Aggregate) {
 			mode = "forced"
 			noAck = percent(g.Acks[endpoint.AckNone], g.Scheduled)
 		}
-		row(t, g.Name, mode, fmt.Sprint(g.Scheduled), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
+		t.row(g.Name, mode, fmt.Sprint(g.Scheduled), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
 			quantile(g.TTFP.P50), quantile(g.Wait.P50), quantile(g.FromSE.P50), noAck,
 			rate(g.Final.WER), rates(g.Final.Lo, g.Final.Hi), rate(g.TailError))
 	}
-	t.Flush()
+	t.print(b)
 	fmt.Fprintf(b, "TTF: last final after the turn's end - forced endpoint sent (natural: end of turn known). TTFP: first text. wait: max(0, TTF).\n"+
 		"from SE: what the user waits after the last word, local hangover included. tail: missed of the last 3 words. WER: profile %s.\n", a.Profile)
-}
-
-// row writes cells; the first column is aligned left by padding it beforehand.
-func row(w io.Writer, cells ...string) {
-	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 }
 
 // classes shows where every scheduled turn went.
@@ -117,20 +112,20 @@ func classes(b *strings.Builder, a *runs.Aggregate) {
 			used = append(used, c)
 		}
 	}
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := newTable()
 	cells := []string{"classes"}
 	for _, c := range used {
 		cells = append(cells, string(c))
 	}
-	row(t, append(cells, "sum")...)
+	t.row(append(cells, "sum")...)
 	for _, g := range a.Targets {
 		cells := []string{g.Name}
 		for _, c := range used {
 			cells = append(cells, fmt.Sprint(g.Classes[c]))
 		}
-		row(t, append(cells, fmt.Sprint(g.Scheduled))...)
+		t.row(append(cells, fmt.Sprint(g.Scheduled))...)
 	}
-	t.Flush()
+	t.print(b)
 }
 
 // reasons lists why turns have no valid answer, the most frequent first.
@@ -166,6 +161,37 @@ func harness(b *strings.Builder, a *runs.Aggregate) {
 	}
 	fmt.Fprintf(b, "harness: audio written at most %.1f ms late; receive stamps: %s; hangover p50 %s ms (VAD %s)\n",
 		float64(late), strings.Join(slices.Sorted(maps.Keys(stamps)), ", "), orDash(hangover), a.VAD)
+}
+
+// table aligns columns: the first to the left, all others to the right.
+type table struct{ rows [][]string }
+
+func newTable() *table { return new(table) }
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) print(b *strings.Builder) {
+	var width []int
+	for _, r := range t.rows {
+		for i, c := range r {
+			if i == len(width) {
+				width = append(width, 0)
+			}
+			width[i] = max(width[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, r := range t.rows {
+		var line strings.Builder
+		for i, c := range r {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
+			if i == 0 {
+				line.WriteString(c + pad)
+			} else {
+				line.WriteString("  " + pad + c)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
 }
 
 func count(n int, what string) string {

@@ -2,8 +2,12 @@ package runs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"sttbench/endpoint"
 	"sttbench/record"
@@ -66,6 +70,22 @@ func Replay(path string) (*Aggregate, error) {
 	}
 	defer d.close()
 	return compute(d, cfg)
+}
+
+// Load reads the aggregate of a run directory as it was computed last.
+func Load(path string) (*Aggregate, error) {
+	data, err := os.ReadFile(filepath.Join(path, aggregateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &DirError{path, errors.New("there is no " + aggregateFile), "compute it with sttbench replay " + path}
+	}
+	if err != nil {
+		return nil, &DirError{path, err, ""}
+	}
+	a := new(Aggregate)
+	if err := json.Unmarshal(data, a); err != nil {
+		return nil, &DirError{path, fmt.Errorf("%s: %w", aggregateFile, err), "compute it again with sttbench replay " + path}
+	}
+	return a, nil
 }
 
 // compute judges and scores every session of the plan, recorded or not, in the

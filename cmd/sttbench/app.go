@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"sttbench/providers"
+)
+
+// app is what a command works with beside its flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr *output
+	env            func(string) string
+	// screen is the terminal that standard error leads to, nil where it leads
+	// elsewhere.
+	screen *screen
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	a := &app{stdin: stdin, stdout: &output{w: stdout}, stderr: &output{w: stderr}, env: os.Getenv}
+	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		a.screen = &screen{
+			redraw: a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
+			width: func() int {
+				w, _, err := term.GetSize(int(f.Fd()))
+				if err != nil || w <= 0 {
+					return 80
+				}
+				return w
+			},
+		}
+	}
+	return a
+}
+
+// screen is a terminal for progress.
+type screen struct {
+	redraw bool // control codes are welcome
+	width  func() int
+}
+
+// hide keeps a credential out of everything that is printed from now on: some
+// servers repeat it in their error messages.
+func (a *app) hide(s providers.Secret) {
+	a.stdout.hide(s)
+	a.stderr.hide(s)
+}
+
+// warn tells of something that does not stop the command.
+func (a *app) warn(err error) { fmt.Fprintln(a.stderr, "sttbench: warning:", plainText(err.Error())) }
+
+// output is a standard stream. It remembers its first write error, so that
+// commands need not check each line, and hides credentials. Whoever prints a
+// credential does it in one Write.
+type output struct {
+	mu     sync.Mutex
+	w      io.Writer
+	hidden redactor
+	err    error
+}
+
+// Write implements io.Writer. After the first error it writes nothing more.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		_, o.err = o.w.Write(o.hidden.redact(p))
+	}
+	if o.err != nil {
+		return 0, o.err
+	}
+	return len(p), nil
+}
+
+func (o *output) hide(s providers.Secret) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hidden = newRedactor(s)
+}
+
+// failure is the first write error.
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return fmt.Errorf("write standard output: %w", withoutPath(o.err))
+}
+
+// json prints v as one line of JSON.
+func (o *output) json(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := o.Write(b.Bytes())
+	return err
+}
+
+// redactor replaces a credential wherever it stands, as it is or as JSON writes
+// it.
+type redactor struct{ forms [][]byte }
+
+func newRedactor(s providers.Secret) redactor {
+	if s.Empty() {
+		return redactor{}
+	}
+	quoted, err := json.Marshal(s.Reveal())
+	if err != nil { // strings can always be encoded
+		panic(err)
+	}
+	return redactor{[][]byte{[]byte(s.Reveal()), quoted[1 : len(quoted)-1]}}
+}
+
+func (r redactor) redact(p []byte) []byte {
+	for _, form := range r.forms {
+		p = bytes.ReplaceAll(p, form, []byte("[secret]"))
+	}
+	return p
+}
+
+// plainText makes text of others fit for a terminal: what a provider sends must
+// not move the cursor.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}

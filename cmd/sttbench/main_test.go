@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"sttbench/vad"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"sttbench": main})
+}
+
+// leakChecked runs the tests with a cache folder of their own and fails if they
+// leave goroutines behind.
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	dir, err := os.MkdirTemp("", "sttbench-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("XDG_CACHE_HOME", dir)
+	code := l.m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// speechDir is where Debian's package pocketsphinx-testdata puts recordings.
+const speechDir = "/usr/share/pocketsphinx/test/data/cards"
+
+// speechMissing says what the tests with real speech lack, nil if nothing.
+func speechMissing() error {
+	if _, err := vad.Locate("", ""); err != nil {
+		return err
+	}
+	if _, err := os.Stat(speechDir); err != nil {
+		return fmt.Errorf("%w: run make deps", err)
+	}
+	return nil
+}
+
+func depsRequired() bool { return os.Getenv("STTBENCH_REQUIRE_DEPS") == "1" }
+
+// needSpeech skips a test that lacks the detector or the recordings, with the
+// reason, or fails it where they are required.
+func needSpeech(t *testing.T) {
+	t.Helper()
+	if err := speechMissing(); err != nil {
+		if depsRequired() {
+			t.Fatalf("STTBENCH_REQUIRE_DEPS is set, but %v", err)
+		}
+		t.Skipf("skipped: %v", err)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			if err := speechMissing(); err != nil {
+				t.Logf("scripts that need speech are skipped: %v", err)
+			} else if paths, err := vad.Locate("", ""); err == nil {
+				env.Setenv(vad.EnvLibrary, paths.Library)
+				env.Setenv(vad.EnvModel, paths.Model)
+			}
+			env.Setenv("SPEECH", speechDir)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
+			env.Setenv("NO_COLOR", "")
+			env.Setenv("TERM", "xterm")
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "speech" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			err := speechMissing()
+			if err != nil && depsRequired() {
+				return false, fmt.Errorf("STTBENCH_REQUIRE_DEPS is set, but %w", err)
+			}
+			return err == nil, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "emulator": startEmulator, "stop": stopEmulator,
+		},
+	})
+}
+
+// attempts is how often a measurement is made again that this machine spoiled.
+const attempts = 6
+
+// exits CODE [<FILE] COMMAND ARG… runs a command, requires its exit code, and
+// puts what it printed into the files out and err.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE [<FILE] COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	args = args[1:]
+	stdin := ""
+	if file, ok := strings.CutPrefix(args[0], "<"); ok {
+		stdin, args = ts.ReadFile(file), args[1:]
+	}
+	var code int
+	for range attempts {
+		var stdout, stderr strings.Builder
+		cmd := command(ts, args)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			ts.Check(err)
+		}
+		code = cmd.ProcessState.ExitCode()
+		ts.Logf("[exit %d]\n[stdout]\n%s[stderr]\n%s", code, &stdout, &stderr)
+		ts.Check(os.WriteFile(ts.MkAbs("out"), []byte(stdout.String()), 0o644))
+		ts.Check(os.WriteFile(ts.MkAbs("err"), []byte(stderr.String()), 0o644))
+		if code == want || code != exitClientInvalid {
+			break
+		}
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// command runs in the script's folder and environment.
+func command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "NO_COLOR", "TERM",
+		vad.EnvLibrary, vad.EnvModel, "DEEPGRAM_API_KEY", "OPENAI_API_KEY"} {
+		if v := ts.Getenv(name); v != "" {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	return cmd
+}
+
+// emulations are the running emulators of all scripts, by path of the script's
+// folder and name.
+var emulations sync.Map
+
+// emulation is a running sttbench emulate.
+type emulation struct {
+	cmd     *exec.Cmd
+	stopped bool
+}
+
+func (e *emulation) stop() error {
+	if e.stopped {
+		return nil
+	}
+	e.stopped = true
+	if err := e.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	return e.cmd.Wait()
+}
+
+// emulator NAME ARG… starts sttbench emulate ARG… and puts its URL into the
+// variable NAME. It is stopped at the end of the script, which must be graceful.
+func startEmulator(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: emulator NAME PROVIDER [ARG…]")
+	}
+	cmd := command(ts, append([]string{"sttbench", "emulate"}, args[1:]...))
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	e := &emulation{cmd: cmd}
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	url, ok := strings.CutPrefix(line, "listening ")
+	if !ok {
+		_ = cmd.Process.Kill()
+		ts.Fatalf("emulator printed %q", line)
+	}
+	ts.Setenv(args[0], strings.TrimSpace(url))
+	emulations.Store(ts.MkAbs(args[0]), e)
+	ts.Defer(func() { ts.Check(e.stop()) })
+}
+
+// stop NAME stops an emulator.
+func stopEmulator(ts *testscript.TestScript, _ bool, args []string) {
+	e, ok := emulations.Load(ts.MkAbs(args[0]))
+	if !ok {
+		ts.Fatalf("no emulator %s", args[0])
+	}
+	ts.Check(e.(*emulation).stop())
+}
+
+func TestWriteErrors(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"providers"}, {"providers", "--json"}, {"score", "--profiles"}, {"normalize", "--profile=plain"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var stderr strings.Builder
+			if code := run(t.Context(), args, strings.NewReader("hello\n"), fullDisk{}, &stderr); code != exitFailed {
+				t.Errorf("exit code %d, want %d", code, exitFailed)
+			}
+			if got, want := stderr.String(), "disk full\n"; !strings.HasSuffix(got, want) {
+				t.Errorf("stderr %q, want it to end in %q", got, want)
+			}
+		})
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// TestBlockedInput checks that Ctrl-C ends a command that waits for input.
+func TestBlockedInput(t *testing.T) {
+	for _, name := range []string{"normalize", "score"} {
+		t.Run(name, func(t *testing.T) {
+			in, keyboard := io.Pipe()
+			defer keyboard.Close() // lets the reading goroutine go
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stdout := writerFunc(func([]byte) { cancel(errInterrupted) })
+			go keyboard.Write([]byte(`{"id":"1","ref":"a","hyp":"a"}` + "\n"))
+			var stderr strings.Builder
+			code := run(ctx, []string{name, "--profile", "plain"}, in, stdout, &stderr)
+			if want := "sttbench: interrupted\n"; code != exitFailed || stderr.String() != want {
+				t.Errorf("exit code %d, stderr %q, want %d, %q", code, &stderr, exitFailed, want)
+			}
+		})
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
