@@ -30,7 +30,7 @@ lint: ## gofmt, go vet, staticcheck, syntax of the scripts
 	@for script in scripts/*.sh .ci/run; do bash -n "$$script" || exit 1; done
 
 test: deps lint ## everything that must hold before a commit
-	STTBENCH_REQUIRE_DEPS=1 $(GO) test -race ./...
+	STTBENCH_REQUIRE_DEPS=1 $(GO) test -race -parallel 8 ./...
 	@$(MAKE) --no-print-directory oracle
 
 oracle: deps ## our VAD against an independent library

@@ -37,6 +37,9 @@ type Config struct {
 	Deadline time.Duration `yaml:"deadline"`
 	// NaturalWindow is how long a natural answer may take before it is late; 2s.
 	NaturalWindow time.Duration `yaml:"natural_window"`
+	// MaxLateness is how late our own audio may be around a turn's end before the
+	// turn counts as client_invalid; 40ms.
+	MaxLateness time.Duration `yaml:"max_lateness"`
 	// Concurrency is the number of sessions at a time; 4.
 	Concurrency int `yaml:"concurrency"`
 	// ProviderConcurrency limits single providers further.
@@ -101,6 +104,7 @@ func defaults(path string) Config {
 	return Config{
 		Name: strings.TrimSuffix(base, filepath.Ext(base)), Repeats: 1, Turns: "last",
 		Deadline: endpoint.DefaultDeadline, NaturalWindow: endpoint.DefaultNaturalWindow,
+		MaxLateness: endpoint.DefaultMaxLateness,
 		Concurrency: 4, Seed: 1, Profile: "plain",
 		VAD: VADConfig{p.Threshold, p.MinSilence, p.MinSpeech},
 	}
@@ -157,6 +161,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("deadline: %v: want 100ms to 5m", c.Deadline)
 	case c.NaturalWindow <= 0 || c.NaturalWindow > c.Deadline:
 		return fmt.Errorf("natural_window: %v: want more than 0 and at most the deadline of %v", c.NaturalWindow, c.Deadline)
+	case c.MaxLateness <= 0:
+		return fmt.Errorf("max_lateness: %v: want more than 0", c.MaxLateness)
 	case c.Concurrency < 1 || c.Concurrency > 1000:
 		return fmt.Errorf("concurrency: %d: want 1 to 1000", c.Concurrency)
 	}
@@ -199,7 +205,7 @@ func (c *Config) vadParams() vad.Params {
 }
 
 func (c *Config) rules() endpoint.Rules {
-	return endpoint.Rules{Deadline: c.Deadline, NaturalWindow: c.NaturalWindow}
+	return endpoint.Rules{Deadline: c.Deadline, NaturalWindow: c.NaturalWindow, MaxLateness: c.MaxLateness}
 }
 
 // Resolve makes the configured targets. env reads an environment variable. The

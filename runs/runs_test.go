@@ -113,6 +113,7 @@ targets:
   - {name: oa, provider: openai, endpoint: "%s", tags: [tag1]}
   - {name: bad, provider: deepgram, endpoint: "%s", params: {model: "nova-3", punctuate: "true"}}
 deadline: 2s
+max_lateness: 1m
 concurrency: 8
 provider_concurrency: {openai: 1}
 `, emulate(t, "deepgram", delay), emulate(t, "openai", delay),
