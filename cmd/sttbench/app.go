@@ -48,8 +48,8 @@ type screen struct {
 	width  func() int
 }
 
-// hide keeps a credential out of everything that is printed from now on: some
-// servers repeat it in their error messages.
+// hide keeps a credential, besides those hidden before, out of everything that is
+// printed from now on: some servers repeat it in their error messages.
 func (a *app) hide(s providers.Secret) {
 	a.stdout.hide(s)
 	a.stderr.hide(s)
@@ -84,7 +84,7 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) hide(s providers.Secret) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hidden = newRedactor(s)
+	o.hidden.forms = append(o.hidden.forms, newRedactor(s).forms...)
 }
 
 // failure is the first write error.
@@ -109,19 +109,31 @@ func (o *output) json(v any) error {
 	return err
 }
 
-// redactor replaces a credential wherever it stands, as it is or as JSON writes
-// it.
+// redactor replaces credentials wherever they stand, as they are or as JSON
+// writes them.
 type redactor struct{ forms [][]byte }
 
+// shortestKey is the least length of a credential that is looked for, in bytes.
+// No vendor's key is that short; a placeholder such as "test" is, and replacing
+// it would spoil the words of transcripts and the keys of JSON.
+const shortestKey = 12
+
 func newRedactor(s providers.Secret) redactor {
-	if s.Empty() {
+	if len(s.Reveal()) < shortestKey {
 		return redactor{}
 	}
-	quoted, err := json.Marshal(s.Reveal())
-	if err != nil { // strings can always be encoded
-		panic(err)
+	r := redactor{[][]byte{[]byte(s.Reveal())}}
+	for _, html := range []bool{false, true} { // the two ways to write <, > and &
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(html)
+		if err := enc.Encode(s.Reveal()); err != nil { // strings can always be encoded
+			panic(err)
+		}
+		// Without the quotes and the newline.
+		r.forms = append(r.forms, b.Bytes()[1:b.Len()-2])
 	}
-	return redactor{[][]byte{[]byte(s.Reveal()), quoted[1 : len(quoted)-1]}}
+	return r
 }
 
 func (r redactor) redact(p []byte) []byte {

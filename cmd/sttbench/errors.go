@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"sttbench/corpus"
 	"sttbench/providers"
@@ -76,7 +77,7 @@ func explain(ctx context.Context, err error) *exitError {
 	case errors.As(err, &dir):
 		return &exitError{exitInput, err, dir.Hint}
 	case errors.As(err, &missing):
-		return &exitError{exitInput, fmt.Errorf("%s not found, looked for %v", missing.What, missing.Looked),
+		return &exitError{exitInput, fmt.Errorf("%s not found (looked for %s)", missing.What, strings.Join(missing.Looked, ", ")),
 			"run `make deps` or set " + missing.Env}
 	case errors.As(err, &audio), errors.As(err, &manifest), errors.Is(err, runs.ErrConfig):
 		return &exitError{exitInput, err, ""}

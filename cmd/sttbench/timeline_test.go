@@ -35,7 +35,7 @@ func TestTimeline(t *testing.T) {
 		{"redraw", screen{redraw: true, width: func() int { return 48 }}, "" +
 			"      0.000 s  start        audio flows to 127.0.0.1:1\n" +
 			"\r\x1b[K      0.700 s  partial      ten" +
-			"\r\x1b[K      0.900 s  partial      …字漢字漢字 clubs" +
+			"\r\x1b[K      0.900 s  partial      …漢字漢字漢字 clubs" +
 			"\r\x1b[K      1.000 s  SE           end of speech\n" +
 			"      1.256 s  EOS          detected 256 ms later\n" +
 			"      1.261 s  T0           endpoint forced: Finalize\n" +
