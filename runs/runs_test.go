@@ -97,7 +97,10 @@ func benchmark(t *testing.T) string {
 	dir := t.TempDir()
 	var items strings.Builder
 	for i, f := range speech(t, 2) {
-		fmt.Fprintf(&items, "  - id: item%d\n    audio: %s\n    reference: turn the lights off\n    tags: [tag%d]\n", i, f, i)
+		fmt.Fprintf(&items, "  - id: item%d\n    audio: %s\n    reference: turn the lights off\n", i, f)
+		if i == 1 { // and one item without tags
+			items.WriteString("    tags: [tag1]\n")
+		}
 	}
 	write(t, filepath.Join(dir, "manifest.yaml"), "dataset: test\nversion: \"1\"\nlanguage: en\nitems:\n"+items.String())
 	delay := emulator.Settings{Script: emulator.Say("turn the lights off"), FinalDelay: emulator.Delay{Base: 150 * time.Millisecond}}

@@ -114,6 +114,7 @@ func (r *reader) ended(at time.Duration, err error) error {
 
 // handle keeps one received frame and acts on what it means.
 func (r *reader) handle(at time.Duration, f providers.Frame) error {
+	f.Data = r.run.secret.bytes(f.Data)
 	decoded, replies, err := r.dialect.Decode(time.Now(), f)
 	e := record.Event{User: at - r.zero(), Op: f.Op, Bytes: len(f.Data), Code: f.Code, Decoded: decoded}
 	setRaw(&e, f.Data)

@@ -21,6 +21,7 @@ type run struct {
 	job      *Job
 	about    providers.Description
 	dialect  providers.Session
+	secret   redactor
 	conn     *connection
 	reader   *reader
 	rec      record.Session
@@ -421,6 +422,7 @@ func (r *run) seal(start time.Duration, end record.Close) {
 	r.rec.Open.T0Wall = r.clock().wall(zero).UTC()
 	r.rec.Open.T0Mono = r.clock().mono + int64(zero)
 	end.At = r.clock().now() - zero
+	end.Detail = r.secret.string(end.Detail)
 	r.rec.Close = end
 	sent := &r.rec.Sent
 	sent.Chunks = len(r.chunks)

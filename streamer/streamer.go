@@ -103,7 +103,7 @@ func (s *Streamer) Stream(ctx context.Context, job Job) (*record.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{streamer: s, job: &job, about: job.Dialect.Describe(), dialect: dialect}
+	r := &run{streamer: s, job: &job, about: job.Dialect.Describe(), dialect: dialect, secret: newRedactor(job.Config.Key)}
 	return r.session(ctx), nil
 }
 

@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -370,6 +371,30 @@ func TestCancelKeepsWhatWasMeasured(t *testing.T) {
 		}
 		if rec.Close.How != record.Cancelled || rec.Close.Detail != "interrupted" || rec.Sent.Chunks < 48 {
 			t.Errorf("close %+v after %d chunks", rec.Close, rec.Sent.Chunks)
+		}
+	})
+}
+
+func TestKeyIsTakenOutOfWhatProvidersSay(t *testing.T) {
+	const key = "sk-0123456789abcdef"
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := serve(t, func(c *websocket.Conn) {
+			send(c, record.Decoded{Kind: record.Warning, Text: "your key " + key + " is old"})
+			_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "bad key "+key))
+		})
+		j := job(time.Second)
+		j.Config.Key = providers.NewSecret(key)
+		rec, err := s.Stream(t.Context(), j)
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := record.Write(&b, rec); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), key) || strings.Count(b.String(), redacted) < 3 {
+			t.Errorf("want the key replaced in raw frame, event and close:\n%s", b.String())
 		}
 	})
 }

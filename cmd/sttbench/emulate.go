@@ -113,7 +113,7 @@ func (c *emulateCmd) settings() (emulator.Settings, error) {
 	}
 	if c.Script != "" {
 		if err := s.LoadScript(c.Script); err != nil {
-			return s, input(fmt.Errorf("--script %s: %w", c.Script, withoutPath(err)), "see sttbench emulate --help")
+			return s, input(fmt.Errorf("--script: %w", err), "see sttbench emulate --help")
 		}
 	}
 	return s, nil

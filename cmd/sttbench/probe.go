@@ -79,7 +79,7 @@ func (c *probeCmd) Run(ctx context.Context, a *app) error {
 	}
 	var keep *recordFile
 	if c.Record != "" {
-		if keep, err = createRecord(c.Record, newRedactor(target.Key)); err != nil {
+		if keep, err = createRecord(c.Record); err != nil {
 			return err
 		}
 		defer keep.discard()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,14 +13,13 @@ import (
 // recordFile is a session record that appears under its name when it is
 // complete, or not at all.
 type recordFile struct {
-	path   string
-	tmp    *os.File // nil when the file was committed or discarded
-	hidden redactor
+	path string
+	tmp  *os.File // nil when the file was committed or discarded
 }
 
 // createRecord finds out, before anything is measured, whether the record can be
 // written.
-func createRecord(path string, hidden redactor) (*recordFile, error) {
+func createRecord(path string) (*recordFile, error) {
 	fail := func(err error) (*recordFile, error) {
 		return nil, input(fmt.Errorf("--record %s: %w", path, withoutPath(err)), "")
 	}
@@ -40,17 +38,13 @@ func createRecord(path string, hidden redactor) (*recordFile, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return &recordFile{path: target, tmp: tmp, hidden: hidden}, nil
+	return &recordFile{path: target, tmp: tmp}, nil
 }
 
 // commit writes the record and gives the file its name.
 func (f *recordFile) commit(s *record.Session) error {
 	defer f.discard()
-	var b bytes.Buffer
-	err := record.Write(&b, s)
-	if err == nil {
-		_, err = f.tmp.Write(f.hidden.redact(b.Bytes()))
-	}
+	err := record.Write(f.tmp, s)
 	if err == nil {
 		err = f.tmp.Chmod(0o644)
 	}
