@@ -44,6 +44,16 @@ func (c Class) Measured() bool {
 	return false
 }
 
+// Asked tells whether the turn's window ran its course, so that a missing
+// acknowledgement is the provider's doing.
+func (c Class) Asked() bool {
+	switch c {
+	case OK, EarlyFinal, TailLost, EmptyAck, NoAnswer:
+		return true
+	}
+	return false
+}
+
 // Scored tells whether the text held at the end counts for the word error rate.
 // Only turns in which the provider never had its chance are left out, so that
 // providers that lose turns are not favoured.

@@ -93,7 +93,7 @@ func results(b *strings.Builder, a *runs.Aggregate) {
 		noAck := "-"
 		if g.Forced {
 			mode = "forced"
-			noAck = percent(g.Acks[endpoint.AckNone], g.Scheduled)
+			noAck = percent(g.Acks[endpoint.AckNone], g.Acks)
 		}
 		t.row(g.Name, mode, fmt.Sprint(g.Scheduled), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
 			quantile(g.TTFP.P50), quantile(g.Wait.P50), quantile(g.FromSE.P50), noAck,
@@ -219,7 +219,11 @@ func orDash(s string) string {
 	return s
 }
 
-func percent(n, of int) string {
+func percent(n int, acks map[endpoint.Ack]int) string {
+	of := 0
+	for _, k := range acks {
+		of += k
+	}
 	if of == 0 {
 		return "-"
 	}

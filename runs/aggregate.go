@@ -35,29 +35,31 @@ type DatasetSum struct {
 
 // TargetAggregate sums up one target. The counts of Classes add up to Scheduled.
 type TargetAggregate struct {
-	Name       string                 `json:"name"`
-	Provider   string                 `json:"provider"`
-	Model      string                 `json:"model"`
-	Endpoint   string                 `json:"endpoint"`
-	Dialect    string                 `json:"dialect"`
-	Forced     bool                   `json:"forced"`
-	Stamps     string                 `json:"stamps"`
-	Sessions   int                    `json:"sessions"`
-	NotRun     int                    `json:"not_run"`
-	Scheduled  int                    `json:"scheduled"` // turns
-	Classes    map[endpoint.Class]int `json:"classes"`
-	Acks       map[endpoint.Ack]int   `json:"acks"`
-	TTF        Latency                `json:"ttf_ms"`
-	TTFFirst   Latency                `json:"ttf_first_ms"`
-	TTFP       Latency                `json:"ttfp_ms"`
-	Ack        Latency                `json:"ack_ms"`
-	Wait       Latency                `json:"wait_ms"`
-	FromSE     Latency                `json:"ttf_from_se_ms"`
-	First      Latency                `json:"first_partial_ms"`
-	Hangover   Latency                `json:"hangover_ms"`
-	ForceDelay Latency                `json:"force_delay_ms"`
-	Connect    Latency                `json:"connect_ms"`
-	RTT        Latency                `json:"rtt_ms"`
+	Name      string                 `json:"name"`
+	Provider  string                 `json:"provider"`
+	Model     string                 `json:"model"`
+	Endpoint  string                 `json:"endpoint"`
+	Dialect   string                 `json:"dialect"`
+	Forced    bool                   `json:"forced"`
+	Stamps    string                 `json:"stamps"`
+	Sessions  int                    `json:"sessions"`
+	NotRun    int                    `json:"not_run"`
+	Scheduled int                    `json:"scheduled"` // turns
+	Classes   map[endpoint.Class]int `json:"classes"`
+	// Acks counts how forced endpoints were acknowledged, over the turns in which
+	// one was sent and the session lived on.
+	Acks       map[endpoint.Ack]int `json:"acks"`
+	TTF        Latency              `json:"ttf_ms"`
+	TTFFirst   Latency              `json:"ttf_first_ms"`
+	TTFP       Latency              `json:"ttfp_ms"`
+	Ack        Latency              `json:"ack_ms"`
+	Wait       Latency              `json:"wait_ms"`
+	FromSE     Latency              `json:"ttf_from_se_ms"`
+	First      Latency              `json:"first_partial_ms"`
+	Hangover   Latency              `json:"hangover_ms"`
+	ForceDelay Latency              `json:"force_delay_ms"`
+	Connect    Latency              `json:"connect_ms"`
+	RTT        Latency              `json:"rtt_ms"`
 	// LateP99 and LateMax are the worst of the sessions' own: what our pacing may
 	// have added.
 	LateP99    endpoint.Millis `json:"late_p99_ms"`
@@ -203,7 +205,9 @@ func (t *targetSum) sample(name string, v endpoint.Millis, censored bool) {
 func (t *targetSum) turn(o *endpoint.Outcome) {
 	t.agg.Scheduled++
 	t.agg.Classes[o.Class]++
-	t.agg.Acks[o.Ack]++
+	if o.Forced && o.Class.Asked() {
+		t.agg.Acks[o.Ack]++
+	}
 	if !o.Class.Measured() && o.Reason != "" {
 		t.agg.Reasons[string(o.Class)+": "+o.Reason]++
 	}
