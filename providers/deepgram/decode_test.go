@@ -1,111 +1,27 @@
 package deepgram
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sttbench/providers"
+	"sttbench/providers/conformance"
 	"sttbench/record"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// frames reads a conversation: a received frame per line, which is a text message
-// as it is, "binary HEX" or "close CODE REASON"; lines with "#" are remarks.
-func frames(t testing.TB, file string) (all []providers.Frame) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSuffix(line, "\n")
-		word, rest, _ := strings.Cut(line, " ")
-		switch word {
-		case "#":
-		case "binary":
-			b, err := hex.DecodeString(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, providers.BinaryFrame(b))
-		case "close":
-			code, reason, _ := strings.Cut(rest, " ")
-			n, err := strconv.Atoi(code)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, providers.Frame{Op: record.CloseOp, Code: n, Data: []byte(reason)})
-		default:
-			all = append(all, providers.TextFrame(line))
-		}
-	}
-	return all
-}
-
-func conversations(t testing.TB) []string {
-	t.Helper()
-	files, err := filepath.Glob("testdata/decode/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
-	return files
-}
-
 func TestDecodeGolden(t *testing.T) {
-	for _, file := range conversations(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			s := open(t, providers.Config{Forced: true})
-			var b strings.Builder
-			for _, f := range frames(t, file) {
-				events, replies, err := s.Decode(time.Time{}, f)
-				if err != nil {
-					fmt.Fprintln(&b, "error:", err)
-				}
-				for _, e := range events {
-					line, err := json.Marshal(e)
-					if err != nil {
-						t.Fatal(err)
-					}
-					fmt.Fprintf(&b, "%s\n", line)
-				}
-				if replies != nil {
-					t.Errorf("replies %v: the protocol has none", replies)
-				}
-			}
-			golden := strings.TrimSuffix(file, ".txt") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
+	forced := func(t testing.TB) providers.Session { return open(t, providers.Config{Forced: true}) }
+	conformance.Golden(t, *update, forced, nil)
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, file := range conversations(f) {
-		for _, frame := range frames(f, file) {
-			f.Add(string(frame.Op), frame.Code, frame.Data)
-		}
+	for _, frame := range conformance.Frames(f) {
+		f.Add(string(frame.Op), frame.Code, frame.Data)
 	}
 	f.Fuzz(func(t *testing.T, op string, code int, data []byte) {
 		s := open(t, providers.Config{})

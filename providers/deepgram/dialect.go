@@ -55,33 +55,13 @@ func (d Dialect) Open(cfg providers.Config, _ *rand.Rand) (providers.Session, er
 }
 
 // target is the URL to dial. An endpoint's path is a prefix of /v1/listen unless
-// it already ends in it; http and https stand for ws and wss.
+// it already ends in it.
 func target(override string) (*url.URL, error) {
-	if override == "" {
-		override = endpoint
-	}
-	fail := func(problem string) (*url.URL, error) {
-		return nil, bad("endpoint", problem, "write it as wss://host or ws://127.0.0.1:9000")
-	}
-	u, err := url.Parse(override)
+	u, err := providers.ParseEndpoint(name, override, endpoint)
 	if err != nil {
-		return fail("not a URL")
+		return nil, err
 	}
-	switch u.Scheme {
-	case "ws", "wss":
-	case "http":
-		u.Scheme = "ws"
-	case "https":
-		u.Scheme = "wss"
-	default:
-		return fail(fmt.Sprintf("scheme %q is not ws, wss, http or https", u.Scheme))
-	}
-	switch {
-	case u.Hostname() == "":
-		return fail("has no host")
-	case u.User != nil:
-		return fail("holds a user name or password")
-	case u.RawQuery != "" || u.Fragment != "":
+	if u.RawQuery != "" {
 		return nil, bad("endpoint", "holds a query", "give vendor parameters as params")
 	}
 	if p := strings.TrimRight(u.Path, "/"); strings.HasSuffix(p, path) {

@@ -3,7 +3,6 @@ package openai
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -89,12 +88,9 @@ func (Dialect) Open(cfg providers.Config, _ *rand.Rand) (providers.Session, erro
 // that opens a transcription session. A query is kept: servers other than the
 // vendor's often want the model there.
 func realtimeURL(endpoint string) (string, error) {
-	if endpoint == "" {
-		endpoint = "wss://" + vendorHost
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" {
-		return "", configError("endpoint", "is not a ws:// or wss:// address", "for example wss://"+vendorHost)
+	u, err := providers.ParseEndpoint(name, endpoint, "wss://"+vendorHost)
+	if err != nil {
+		return "", err
 	}
 	switch path := strings.TrimRight(u.Path, "/"); {
 	case strings.HasSuffix(path, "/realtime"):

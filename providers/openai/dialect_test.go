@@ -119,7 +119,7 @@ func TestOpenErrors(t *testing.T) {
 		wantField string
 	}{
 		{"rate", cfg{SampleRate: 16000, Forced: true}, "sample rate"},
-		{"http endpoint", cfg{Endpoint: "https://api.openai.com", Forced: true}, "endpoint"},
+		{"ftp endpoint", cfg{Endpoint: "ftp://api.openai.com", Forced: true}, "endpoint"},
 		{"model in the vendor's URL", cfg{Endpoint: "wss://api.openai.com/v1/realtime?model=whisper-1", Forced: true}, "endpoint"},
 		{"model in a region's URL", cfg{Endpoint: "wss://eu.api.openai.com?model=whisper-1", Forced: true}, "endpoint"},
 		{"language", cfg{Language: "multi", Forced: true}, "language"},

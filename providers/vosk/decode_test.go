@@ -1,150 +1,38 @@
 package vosk
 
 import (
-	"bytes"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sttbench/providers"
+	"sttbench/providers/conformance"
 	"sttbench/record"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDecodeGolden plays the conversations in testdata/decode. A line starting
-// with ">" is something that we send, one or more lines starting with "<" are a
-// received text, "binary" and "close" other received frames.
 func TestDecodeGolden(t *testing.T) {
-	scripts, err := filepath.Glob("testdata/decode/*.txt")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, script := range scripts {
-		t.Run(strings.TrimSuffix(filepath.Base(script), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(script)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := play(t, open(t, providers.Config{Forced: true}), string(text))
-			golden(t, strings.TrimSuffix(script, ".txt")+".golden", got)
-		})
-	}
+	forced := func(t testing.TB) providers.Session { return open(t, providers.Config{Forced: true}) }
+	conformance.Golden(t, *update, forced, send)
 }
 
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-func play(t *testing.T, s providers.Session, script string) string {
-	t.Helper()
-	var out bytes.Buffer
-	receive := func(f providers.Frame) {
-		events, replies, err := s.Decode(time.Time{}, f)
-		fmt.Fprintf(&out, "%s\n", shown(f))
-		for _, e := range events {
-			line, err := json.Marshal(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&out, "\t%s\n", line)
-		}
-		for _, r := range replies {
-			fmt.Fprintf(&out, "\tsend %s\n", shown(r))
-		}
-		if err != nil {
-			fmt.Fprintf(&out, "\terror: %v\n", err)
-		}
-	}
-	var lines []string
-	flush := func() {
-		if lines != nil {
-			receive(providers.TextFrame(strings.Join(lines, "\n")))
-		}
-		lines = nil
-	}
-	for line := range strings.Lines(script) {
-		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		// A message starts where a brace opens at the line's beginning.
-		if verb != "<" || rest != "" && rest[0] != ' ' && rest[0] != '}' {
-			flush()
-		}
-		switch verb {
-		case "#":
-		case "<":
-			lines = append(lines, rest)
-		case ">":
-			send(t, s, rest)
-		case "binary":
-			data, err := hex.DecodeString(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			receive(providers.BinaryFrame(data))
-		case "close":
-			code, reason, _ := strings.Cut(rest, " ")
-			n, err := strconv.Atoi(code)
-			if err != nil {
-				t.Fatal(err)
-			}
-			receive(providers.Frame{Op: record.CloseOp, Code: n, Data: []byte(reason)})
-		default:
-			t.Fatalf("script line %q", line)
-		}
-	}
-	flush()
-	return out.String()
-}
-
-func shown(f providers.Frame) string {
-	switch f.Op {
-	case record.Text:
-		return strings.ReplaceAll(string(f.Data), "\n", " ")
-	case record.CloseOp:
-		return strings.TrimSpace(fmt.Sprintf("close %d %s", f.Code, f.Data))
-	}
-	return fmt.Sprintf("%s %x", f.Op, f.Data)
-}
-
-func send(t *testing.T, s providers.Session, what string) {
-	t.Helper()
-	var err error
+// send sends what a line of a conversation names.
+func send(s providers.Session, what string) error {
 	switch what {
 	case "audio":
-		_, err = s.Audio(time.Time{}, make([]byte, 640), 0)
+		_, err := s.Audio(time.Time{}, make([]byte, 640), 0)
+		return err
 	case "reset":
-		_, err = s.Turn(time.Time{}, providers.End, providers.Span{})
+		_, err := s.Turn(time.Time{}, providers.End, providers.Span{})
+		return err
 	case "eof":
 		s.Finish(time.Time{})
-	default:
-		err = errors.New("unknown")
+		return nil
 	}
-	if err != nil {
-		t.Fatalf("send %q: %v", what, err)
-	}
+	return errors.New("unknown")
 }
 
 // TestLedgerRace holds the law of the count while both halves of a session run
@@ -181,22 +69,15 @@ func TestLedgerRace(t *testing.T) {
 // FuzzDecode holds that no answer of a server breaks the session, and that what
 // is decoded keeps the contract.
 func FuzzDecode(f *testing.F) {
-	scripts, _ := filepath.Glob("testdata/decode/*.txt")
-	for _, script := range scripts {
-		text, err := os.ReadFile(script)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if reply, ok := strings.CutPrefix(line, "< "); ok {
-				f.Add([]byte(reply), true)
-			}
-		}
+	for _, frame := range conformance.Frames(f) {
+		f.Add(frame.Data, true)
 	}
 	f.Add([]byte(`{"result":[{"conf":1,"end":0.9,"start":0.3,"word":"turn"}],"text":"turn"}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, reset bool) {
 		s := open(t, providers.Config{Forced: true})
-		send(t, s, map[bool]string{true: "reset", false: "audio"}[reset])
+		if err := send(s, map[bool]string{true: "reset", false: "audio"}[reset]); err != nil {
+			t.Fatal(err)
+		}
 		events, replies, err := s.Decode(time.Time{}, providers.Frame{Op: record.Text, Data: data})
 		if len(replies) != 0 || len(events) > 1 || err != nil && len(events) != 0 {
 			t.Fatalf("%d events, %d replies, %v", len(events), len(replies), err)

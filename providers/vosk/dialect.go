@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +62,12 @@ func (Dialect) Describe() providers.Description {
 
 // Open implements [providers.Dialect].
 func (d Dialect) Open(cfg providers.Config, _ *rand.Rand) (providers.Session, error) {
-	if err := checkEndpoint(cfg.Endpoint); err != nil {
+	if cfg.Endpoint == "" {
+		return nil, configError("endpoint", "there is no vendor's own server, and none was given",
+			"run `sttlocal --listen 127.0.0.1:2700` or a vosk-server, and give its ws:// address")
+	}
+	u, err := providers.ParseEndpoint(name, cfg.Endpoint, "")
+	if err != nil {
 		return nil, err
 	}
 	if rates := d.Describe().SampleRates; !slices.Contains(rates, cfg.SampleRate) {
@@ -73,7 +77,7 @@ func (d Dialect) Open(cfg providers.Config, _ *rand.Rand) (providers.Session, er
 	if err != nil {
 		return nil, err
 	}
-	return newSession(cfg.Endpoint, hello, cfg.Forced), nil
+	return newSession(u.String(), hello, cfg.Forced), nil
 }
 
 // settings is the body of the configuration message. A sample rate is always
@@ -129,18 +133,6 @@ func hello(cfg providers.Config) ([]byte, error) {
 	return json.Marshal(struct {
 		Config settings `json:"config"`
 	}{s})
-}
-
-func checkEndpoint(endpoint string) error {
-	if endpoint == "" {
-		return configError("endpoint", "there is no vendor's own server, and none was given",
-			"run `sttlocal --listen 127.0.0.1:2700` or a vosk-server, and give its ws:// address")
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" {
-		return configError("endpoint", "is not a ws:// or wss:// address", "for example ws://127.0.0.1:2700")
-	}
-	return nil
 }
 
 func configError(field, problem, hint string) error {

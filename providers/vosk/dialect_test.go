@@ -72,7 +72,7 @@ func TestOpenErrors(t *testing.T) {
 		wantHint  bool
 	}{
 		{"no endpoint", providers.Config{SampleRate: 16000}, "endpoint", true},
-		{"http endpoint", providers.Config{Endpoint: "http://127.0.0.1", SampleRate: 16000}, "endpoint", true},
+		{"ftp endpoint", providers.Config{Endpoint: "ftp://127.0.0.1", SampleRate: 16000}, "endpoint", true},
 		{"no host", providers.Config{Endpoint: "ws://", SampleRate: 16000}, "endpoint", true},
 		{"bad escape", providers.Config{Endpoint: "ws://h/%zz", SampleRate: 16000}, "endpoint", true},
 		{"no rate", providers.Config{Endpoint: here}, "sample rate", false},
@@ -132,7 +132,9 @@ func TestEmptyAudio(t *testing.T) {
 	if frames, err := s.Audio(time.Time{}, nil, 0); frames != nil || err != nil {
 		t.Fatalf("got %v, %v", frames, err)
 	}
-	send(t, s, "reset")
+	if err := send(s, "reset"); err != nil {
+		t.Fatal(err)
+	}
 	events, _, err := s.Decode(time.Time{}, providers.TextFrame(`{"text": ""}`))
 	if err != nil || len(events) != 1 || !events[0].Closes {
 		t.Errorf("first reply: %+v, %v; want the reset's", events, err)
