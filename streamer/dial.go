@@ -218,6 +218,6 @@ func (p *phases) dialTCP(ctx context.Context, network, addr string) (net.Conn, e
 	}
 	p.now = record.PhaseTCP
 	p.tcp = p.clock.now() - start - p.dns
-	p.conn = &stampedConn{Conn: conn, clock: p.clock}
+	p.conn = newStampedConn(conn, p.clock)
 	return p.conn, nil
 }

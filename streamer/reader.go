@@ -55,6 +55,7 @@ type reader struct {
 	err     error // why it ended; valid after done
 	code    int   // received close code; valid after done
 
+	readyAt  time.Duration  // stamp of the ready event, or of the open transport
 	list     []record.Event // everything received, stamps of the clock until t0 is set
 	received int64
 
@@ -96,7 +97,7 @@ func (r *reader) loop() {
 }
 
 // ended reads the end of the connection; a close frame is an event too.
-func (r *reader) ended(at time.Duration, err error) error {
+func (r *reader) ended(at stamp, err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) || closed.Code == websocket.CloseAbnormalClosure {
 		if errors.As(err, &closed) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -113,10 +114,14 @@ func (r *reader) ended(at time.Duration, err error) error {
 }
 
 // handle keeps one received frame and acts on what it means.
-func (r *reader) handle(at time.Duration, f providers.Frame) error {
+func (r *reader) handle(at stamp, f providers.Frame) error {
 	f.Data = r.run.secret.bytes(f.Data)
 	decoded, replies, err := r.dialect.Decode(time.Now(), f)
-	e := record.Event{User: at - r.zero(), Op: f.Op, Bytes: len(f.Data), Code: f.Code, Decoded: decoded}
+	e := record.Event{User: at.user - r.zero(), Op: f.Op, Bytes: len(f.Data), Code: f.Code, Decoded: decoded}
+	if at.hasKernel {
+		kernel := at.kernel - r.zero()
+		e.Kernel = &kernel
+	}
 	setRaw(&e, f.Data)
 	if err != nil {
 		e.Error = err.Error()
@@ -126,7 +131,7 @@ func (r *reader) handle(at time.Duration, f providers.Frame) error {
 	for _, d := range decoded {
 		switch d.Kind {
 		case record.Ready:
-			r.begin(r.run.clock().now())
+			r.begin(at.user)
 		case record.Error:
 			last = &providerError{cause: d.Cause, text: d.Text, reject: d.Reject}
 		case record.Done:
@@ -143,14 +148,19 @@ func (r *reader) handle(at time.Duration, f providers.Frame) error {
 	return last
 }
 
-// begin sets t0 and rewrites the stamps taken before it. A provider that says
+// begin chooses t0 and rewrites the stamps taken before it. A provider that says
 // ready twice changes nothing.
-func (r *reader) begin(t0 time.Duration) {
+func (r *reader) begin(ready time.Duration) {
 	if r.started() {
 		return
 	}
+	r.readyAt = ready
+	t0 := r.run.streamer.start(r.run)
 	for i := range r.list {
 		r.list[i].User -= t0
+		if k := r.list[i].Kernel; k != nil {
+			*k -= t0
+		}
 	}
 	r.t0.Store(int64(t0))
 	r.begun.Store(true)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -26,6 +27,21 @@ type run struct {
 	reader   *reader
 	rec      record.Session
 	chunks   []record.Chunk
+	marked   int // marks whose T0 is known to be the kernel's
+	stuck    int // first chunk that waits for the peer to read, -1: none
+
+	// With a pacer, chunks are written on its thread and everything else that is
+	// sent on the session's goroutine: writing keeps them apart. Neither blocks.
+	writing sync.Mutex
+	pacer   *pacer
+	task    task
+	next    struct {
+		k      int
+		end    time.Duration
+		frames []providers.Frame
+	}
+	fired chan error // the task has run
+
 	// scheduled are the turns whose ends are marked, in order; nextStart and
 	// nextMark index the first whose start and end were not yet reached.
 	scheduled           []int
@@ -37,7 +53,6 @@ type run struct {
 // session runs everything and fills the record's last line.
 func (r *run) session(ctx context.Context) *record.Session {
 	r.rec.Open, r.rec.Turns = r.job.Open, r.job.Turns
-	r.rec.Connect.Stamps = "user"
 	r.scheduled = endpoint.Scheduled(&r.rec)
 	start := r.clock().now()
 	var end record.Close
@@ -71,6 +86,11 @@ func (r *run) open(ctx context.Context, start time.Duration) error {
 	opened := r.clock().now()
 	stop := context.AfterFunc(ctx, r.unblock)
 	defer stop()
+	if conn.conn.raw != nil {
+		r.pacer = r.streamer.acquire()
+	}
+	r.fired, r.stuck = make(chan error, 1), -1
+	r.task = task{run: r.fire, index: -1}
 	if !conn.dial.AwaitReady {
 		r.reader.begin(opened)
 	}
@@ -81,7 +101,7 @@ func (r *run) open(ctx context.Context, start time.Duration) error {
 	if err := r.awaitReady(ctx); err != nil {
 		return err
 	}
-	r.rec.Connect.Ready = r.reader.zero() - opened
+	r.rec.Connect.Ready = r.reader.readyAt - opened
 	r.rec.Connect.Start = start - r.reader.zero()
 	r.observe(Observation{Started: &r.rec.Connect})
 	return nil
@@ -136,11 +156,8 @@ func (r *run) stream(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.wait(ctx, timer, due(k, t.Chunk)); err != nil {
+		if err := r.pace(ctx, timer, k, end, frames); err != nil {
 			return err
-		}
-		if err := r.send(k, end, frames); err != nil {
-			return r.cause(err)
 		}
 		if end < item || r.nextMark < len(r.scheduled) {
 			continue
@@ -170,6 +187,75 @@ func (r *run) encode(block []byte, at int, end time.Duration) ([]providers.Frame
 		return nil, fmt.Errorf("encode audio: %w", err)
 	}
 	return frames, nil
+}
+
+// pace writes chunk k when it is due and returns when that is done.
+func (r *run) pace(ctx context.Context, timer *time.Timer, k int, end time.Duration, frames []providers.Frame) error {
+	if r.pacer == nil {
+		if err := r.wait(ctx, timer, due(k, r.rec.Open.Target.Chunk)); err != nil {
+			return err
+		}
+		if err := r.send(k, end, frames); err != nil {
+			return r.cause(err)
+		}
+		return nil
+	}
+	r.next.k, r.next.end, r.next.frames = k, end, frames
+	r.task.at = r.reader.zero() + due(k, r.rec.Open.Target.Chunk)
+	r.pacer.arm(&r.task)
+	for {
+		select {
+		case err := <-r.fired:
+			if err != nil {
+				return r.cause(err)
+			}
+			r.unstick()
+			return nil
+		case frames := <-r.reader.replies:
+			if err := r.write(frames); err != nil {
+				r.disarm()
+				return r.cause(err)
+			}
+		case <-r.reader.done:
+			r.disarm()
+			return r.reader.err
+		case <-ctx.Done():
+			r.disarm()
+			return ctx.Err()
+		}
+	}
+}
+
+// fire runs on the pacer's thread.
+func (r *run) fire() { r.fired <- r.send(r.next.k, r.next.end, r.next.frames) }
+
+// disarm makes sure that nothing of this session runs on the pacer's thread.
+func (r *run) disarm() {
+	if !r.pacer.disarm(&r.task) {
+		<-r.fired
+	}
+}
+
+// unstick keeps account of a peer that does not read: the write of a chunk
+// returned when the kernel had it, not when it was handed over, and so did a forced
+// endpoint behind it.
+func (r *run) unstick() {
+	c := r.conn.conn
+	waiting := c.waiting()
+	switch {
+	case waiting && r.stuck < 0:
+		r.stuck = len(r.chunks) - 1
+	case !waiting && r.stuck >= 0:
+		at, _ := c.flushed()
+		r.chunks[r.stuck].Return = at - r.reader.zero()
+		r.stuck = -1
+	}
+	if n := len(r.rec.Marks); waiting && n > r.marked {
+		if at, waited := c.flushed(); waited {
+			r.rec.Marks[n-1].T0 = max(r.rec.Marks[n-1].T0, at-r.reader.zero())
+		}
+	}
+	r.marked = len(r.rec.Marks)
 }
 
 // wait returns when stamp at has come; meanwhile it passes replies on.
@@ -324,8 +410,10 @@ func (r *run) finish(ctx context.Context, end record.Close) record.Close {
 	}
 }
 
-// write sends frames in order. Only the writer goroutine calls it.
+// write sends frames in order.
 func (r *run) write(frames []providers.Frame) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	ws := r.conn.ws
 	for _, f := range frames {
 		deadline := time.Now().Add(writeTimeout)
@@ -363,9 +451,13 @@ func (r *run) shut(end record.Close) {
 	for {
 		select {
 		case <-r.reader.replies: // nobody sends them any more
+			continue
 		case <-r.reader.done:
-			return
 		}
+		break
+	}
+	if r.pacer != nil {
+		r.streamer.release(r)
 	}
 }
 
@@ -404,8 +496,8 @@ func (r *run) closing(ctx context.Context, err error) record.Close {
 	}
 	// gorilla hides what it wraps; only the interface is left of a timeout.
 	var slow net.Error
-	if errors.As(err, &slow) && slow.Timeout() && c.Phase == record.PhaseStream {
-		c.Detail = "the provider did not read for " + writeTimeout.String()
+	if c.Phase == record.PhaseStream && (errors.Is(err, errBacklog) || errors.As(err, &slow) && slow.Timeout()) {
+		c.Detail = "the provider did not read what it was sent: " + err.Error()
 	}
 	return c
 }
@@ -415,6 +507,7 @@ func (r *run) seal(start time.Duration, end record.Close) {
 	zero := start
 	if r.reader != nil {
 		r.rec.Events = r.reader.all()
+		r.rec.Connect.Stamps = stampsOf(r.rec.Events)
 		if r.reader.started() {
 			zero = r.reader.zero()
 		}
@@ -445,4 +538,14 @@ func (r *run) observe(o Observation) {
 	if r.job.Observe != nil {
 		r.job.Observe(o)
 	}
+}
+
+// stampsOf names the receive stamps that the latencies of a session rest on.
+func stampsOf(events []record.Event) string {
+	for _, e := range events {
+		if e.Kernel == nil {
+			return "user"
+		}
+	}
+	return "kernel"
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +27,59 @@ type Streamer struct {
 
 	clock clock
 
-	mu   sync.Mutex
-	seen map[string]time.Duration // address → last connection, guarded by mu
+	mu     sync.Mutex
+	seen   map[string]time.Duration // address → last connection
+	pacer  *pacer                   // runs while sessions do
+	users  int                      // sessions that use the pacer
+	phases map[*run]time.Duration   // of the running sessions
+	// The four fields above are guarded by mu.
 }
 
 // New makes a Streamer.
 func New() *Streamer {
-	return &Streamer{DialContext: new(net.Dialer).DialContext, clock: newClock(), seen: make(map[string]time.Duration)}
+	return &Streamer{DialContext: new(net.Dialer).DialContext, clock: newClock(), seen: make(map[string]time.Duration), phases: make(map[*run]time.Duration)}
+}
+
+// acquire gives a session the pacer, and starts it for the first. nil means that
+// the session must wait by itself.
+func (s *Streamer) acquire() *pacer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pacer == nil {
+		s.pacer = newPacer(s.clock)
+	}
+	if s.pacer != nil {
+		s.users++
+	}
+	return s.pacer
+}
+
+// release ends a session's use of the pacer; the last one stops it.
+func (s *Streamer) release(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.phases, r)
+	if s.users--; s.users == 0 {
+		s.pacer.stop()
+		s.pacer = nil
+	}
+}
+
+// start chooses t0 of a session that is ready: the next instant at which the
+// other sessions leave the pacer the most room.
+func (s *Streamer) start(r *run) time.Duration {
+	now := s.clock.now()
+	if r.pacer == nil {
+		return now
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	phase := now % phaseCycle
+	if len(s.phases) > 0 {
+		phase = emptiest(slices.Collect(maps.Values(s.phases)))
+	}
+	s.phases[r] = phase
+	return following(now, phase)
 }
 
 // warmFor is how long a connection leaves an address warm: resolver caches, TLS
