@@ -24,9 +24,9 @@ func (t *turnState) outcome(r Rules, end *Transcript) Outcome {
 	o.Forced = t.mark.Forced
 	o.ForceDelay = millis(t.mark.T0 - t.turn.EOS)
 	if !t.closed { // the session broke first: all that was held
-		t.fixed, t.text, t.tail = end.Fixed(), end.Text(), end.HasTail()
+		t.end.fixed, t.end.text, t.tail = end.Fixed(), end.Text(), end.HasTail()
 	}
-	o.FinalText = t.text
+	o.FinalText = t.end.text
 	if t.any.set {
 		o.TTFP = millis(t.any.at - t.mark.T0)
 		o.PartialText = t.any.text
@@ -66,7 +66,7 @@ func (t *turnState) classifyForced(o *Outcome, r Rules) {
 	case t.everythingFinal(t.tail):
 		o.Class = EarlyFinal
 		o.answered(t, t.early.at)
-		o.FinalText = t.fixed
+		o.FinalText = t.end.fixed
 	case t.acked && (t.tail || t.early.set):
 		o.Class = TailLost
 		o.answered(t, t.closedAt)
@@ -97,7 +97,7 @@ func (t *turnState) classifyNatural(o *Outcome, r Rules) {
 	case t.everythingFinal(t.tail):
 		o.Class = EarlyFinal
 		o.answered(t, t.early.at)
-		o.FinalText = t.fixed
+		o.FinalText = t.end.fixed
 	case t.any.set || t.earlyPartial:
 		o.Class = EarlyPartial
 		o.CensoredAt = millis(r.NaturalWindow)

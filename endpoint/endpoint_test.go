@@ -393,3 +393,27 @@ func TestClassesAreListedOnce(t *testing.T) {
 		t.Errorf("%d classes, want 15", len(seen))
 	}
 }
+
+// A flood of finals is judged in time that grows with its length, not with the
+// square of it.
+func TestFloodIsJudgedQuickly(t *testing.T) {
+	s := script(true)
+	const n = 100_000
+	for i := range n {
+		d := final("word")
+		if i%2 == 0 {
+			d = record.Decoded{Kind: record.Partial, Mode: record.Append, Join: record.Verbatim, Segment: "b", Text: "word "}
+		}
+		s.Events = append(s.Events, ev(1300*ms+time.Duration(i), d))
+	}
+	start := time.Now()
+	o := Outcomes(s, Rules{}).Turns[0]
+	Settled(s, Rules{}, 5*time.Second)
+	// Quadratic work would take minutes; this takes some 50 ms.
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("judging %d events took %v", n, took)
+	}
+	if o.Class != OK || len(o.FinalText) != n/2*5-1 {
+		t.Errorf("class %s, %d bytes of text", o.Class, len(o.FinalText))
+	}
+}

@@ -14,6 +14,7 @@ type judge struct {
 	turns             []*turnState
 	text              Transcript
 	keys              map[string]*turnState // vendor key → turn; nil: not ours
+	seq               int                   // decoded events so far
 	unsolicitedFinals int
 	unsolicitedAcks   int
 	decodeErrors      int
@@ -43,14 +44,17 @@ type turnState struct {
 	earlyPartial bool // a text-bearing partial between the turn's start and F0
 
 	// The transcript when the turn was decided.
-	fixed, text string
-	tail        bool
+	end  hit
+	tail bool
 }
 
-// hit is an event of interest and the transcript right after it.
+// hit is an event of interest. Its texts, the transcript right after it, are filled
+// in by read, once all hits are known: most are overtaken by a later one, and
+// putting a transcript together for each would cost the square of its length.
 type hit struct {
 	set         bool
 	at          time.Duration
+	seq         int // decoded events up to and with this one
 	fixed, text string
 }
 
@@ -77,6 +81,7 @@ func replay(s *record.Session, r Rules, now time.Duration) *judge {
 			j.decodeErrors++
 		}
 		for _, d := range e.Decoded {
+			j.seq++
 			j.text.Add(d)
 			j.judge(at, d)
 		}
@@ -106,7 +111,7 @@ func (j *judge) expire(at time.Duration) {
 
 func (j *judge) decide(t *turnState, at time.Duration) {
 	t.closed, t.closedAt = true, at
-	t.fixed, t.text, t.tail = j.text.Fixed(), j.text.Text(), j.text.HasTail()
+	t.end, t.tail = j.hit(at), j.text.HasTail()
 }
 
 // judge gives one event to the turns it concerns.
@@ -260,6 +265,36 @@ func (j *judge) natural(t *turnState, at time.Duration, d record.Decoded) {
 	j.decide(t, at)
 }
 
-func (j *judge) hit(at time.Duration) hit {
-	return hit{set: true, at: at, fixed: j.text.Fixed(), text: j.text.Text()}
+func (j *judge) hit(at time.Duration) hit { return hit{set: true, at: at, seq: j.seq} }
+
+// read fills in the texts of all hits.
+func (j *judge) read(s *record.Session) {
+	at := map[int][]*hit{}
+	for _, t := range j.turns {
+		for _, h := range []*hit{&t.first, &t.last, &t.any, &t.shortFinal, &t.end} {
+			if h.set {
+				at[h.seq] = append(at[h.seq], h)
+			}
+		}
+	}
+	var text Transcript
+	fill := func(seq int) {
+		hits := at[seq]
+		if len(hits) == 0 {
+			return
+		}
+		fixed, all := text.Fixed(), text.Text()
+		for _, h := range hits {
+			h.fixed, h.text = fixed, all
+		}
+	}
+	seq := 0
+	fill(seq)
+	for i := range s.Events {
+		for _, d := range s.Events[i].Decoded {
+			seq++
+			text.Add(d)
+			fill(seq)
+		}
+	}
 }

@@ -56,6 +56,7 @@ func Outcomes(s *record.Session, r Rules) Result {
 	r = r.withDefaults(s)
 	end := s.Close.At
 	j := replay(s, r, end)
+	j.read(s)
 	res := Result{
 		SettledText:       j.text.Text(),
 		Rewritten:         j.text.Rewritten,

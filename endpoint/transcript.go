@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,6 +19,7 @@ import (
 type Transcript struct {
 	order    []string
 	segments map[string]*segment
+	tails    int // segments with a tail that is not blank
 	// Revised counts finals that changed text which was final before.
 	Revised int
 	// Rewritten counts words that were shown and then changed or taken back
@@ -24,9 +27,12 @@ type Transcript struct {
 	Rewritten int
 }
 
+// segment holds its texts as bytes that grow in place: a flood of small pieces
+// must not cost the square of its length.
 type segment struct {
-	fixed, tail string
+	fixed, tail []byte
 	join        record.Join // between fixed and tail
+	hasTail     bool
 }
 
 // Add applies one event. Events without text of their own (ready, ack, …) only
@@ -43,39 +49,42 @@ func (t *Transcript) Add(d record.Decoded) {
 		return
 	}
 	s := t.segment(d.Segment)
-	before := s.text()
 	switch {
 	case d.Kind == record.Partial && d.Mode == record.Append:
-		s.tail = join(s.tail, d.Text, d.Join)
-		s.join = d.Join
+		s.tail, s.join = join(s.tail, d.Text, d.Join), d.Join // only grows
 	case d.Kind == record.Partial:
-		s.tail, s.join = d.Text, d.Join
+		t.Rewritten += rewritten(string(s.tail), d.Text)
+		s.tail, s.join = append(s.tail[:0], d.Text...), d.Join
 	case d.Mode == record.Append:
-		s.fixed, s.tail = join(s.fixed, d.Text, d.Join), ""
+		t.Rewritten += rewritten(string(s.tail), d.Text)
+		s.fixed, s.tail = join(s.fixed, d.Text, d.Join), s.tail[:0]
 	default:
-		if s.fixed != "" && s.fixed != d.Text {
+		t.Rewritten += rewritten(s.text(), d.Text)
+		if len(s.fixed) > 0 && string(s.fixed) != d.Text {
 			t.Revised++
 		}
-		s.fixed, s.tail = d.Text, ""
+		s.fixed, s.tail = append(s.fixed[:0], d.Text...), s.tail[:0]
 	}
-	t.Rewritten += rewritten(before, s.text())
+	if now := len(bytes.TrimSpace(s.tail)) > 0; now != s.hasTail {
+		s.hasTail = now
+		if now {
+			t.tails++
+		} else {
+			t.tails--
+		}
+	}
 }
 
 // Text is all that is there, final or not.
 func (t *Transcript) Text() string { return t.view(segment.text) }
 
 // Fixed is the final text.
-func (t *Transcript) Fixed() string { return t.view(func(s segment) string { return s.fixed }) }
+func (t *Transcript) Fixed() string {
+	return t.view(func(s segment) string { return string(s.fixed) })
+}
 
 // HasTail tells whether any text is there that is not final.
-func (t *Transcript) HasTail() bool {
-	for _, s := range t.segments {
-		if strings.TrimSpace(s.tail) != "" {
-			return true
-		}
-	}
-	return false
-}
+func (t *Transcript) HasTail() bool { return t.tails > 0 }
 
 func (t *Transcript) segment(name string) *segment {
 	s, ok := t.segments[name]
@@ -100,13 +109,14 @@ func (t *Transcript) view(of func(segment) string) string {
 	return strings.Join(parts, " ")
 }
 
-func (s segment) text() string { return join(s.fixed, s.tail, s.join) }
+func (s segment) text() string { return string(join(slices.Clone(s.fixed), string(s.tail), s.join)) }
 
-func join(a, b string, rule record.Join) string {
-	if rule == record.Verbatim || a == "" || b == "" {
-		return a + b
+// join puts b behind a.
+func join(a []byte, b string, rule record.Join) []byte {
+	if rule != record.Verbatim && len(a) > 0 && b != "" {
+		a = append(a, ' ')
 	}
-	return a + " " + b
+	return append(a, b...)
 }
 
 // rewritten counts the words of before that are not at the same place in after.
