@@ -62,7 +62,7 @@ func head(b *strings.Builder, a *runs.Aggregate) {
 		}
 		largest = max(largest, t.TTF.N)
 	}
-	fmt.Fprintf(b, "%s: %s at %s, %s scheduled (%s)\n", a.Name, strings.Join(sets, ", "),
+	fmt.Fprintf(b, "%s: %s\n  at %s, %s scheduled (%s)\n", a.Name, strings.Join(sets, ", "),
 		count(len(a.Targets), "target"), count(scheduled, "turn"), turnsInWords(a.Turns))
 	if failed == 0 {
 		b.WriteString("not measured: nothing; every turn has an answer\n")
@@ -73,8 +73,8 @@ func head(b *strings.Builder, a *runs.Aggregate) {
 		}
 		b.WriteString("; see the classes below\n")
 	}
-	fmt.Fprintf(b, "uncertainty: %s latencies per target; [brackets] are 95 %% intervals, where the sample is large enough for one\n",
-		span(fewest, largest))
+	fmt.Fprintf(b, "uncertainty: %s latencies per target; [brackets] are 95 %% intervals,\n"+
+		"  where the sample can carry one\n", span(fewest, largest))
 }
 
 func turnsInWords(turns string) string {
@@ -84,24 +84,35 @@ func turnsInWords(turns string) string {
 	return "the last turn of each item"
 }
 
-// results is the main table.
+// results are two tables that fit a narrow terminal: how fast, how right.
 func results(b *strings.Builder, a *runs.Aggregate) {
 	t := newTable()
-	t.row("target", "endpoint", "turns", "TTF p50 ms", "", "p95", "TTFP p50", "wait p50", "from SE p50", "no ack", "WER %", "", "tail %")
+	t.row("latency, ms", "end", "n", "TTF p50", "", "p95", "TTFP", "ack", "from SE")
 	for _, g := range a.Targets {
 		mode := "natural"
-		noAck := "-"
 		if g.Forced {
 			mode = "forced"
-			noAck = percent(g.Acks[endpoint.AckNone], g.Acks)
 		}
-		t.row(g.Name, mode, fmt.Sprint(g.Scheduled), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
-			quantile(g.TTFP.P50), quantile(g.Wait.P50), quantile(g.FromSE.P50), noAck,
-			rate(g.Final.WER), rates(g.Final.Lo, g.Final.Hi), rate(g.TailError))
+		t.row(g.Name, mode, fmt.Sprint(g.TTF.N), quantile(g.TTF.P50), interval(g.TTF.P50), large(g.TTF.P95, g.TTF.N),
+			quantile(g.TTFP.P50), quantile(g.Ack.P50), quantile(g.FromSE.P50))
 	}
 	t.print(b)
-	fmt.Fprintf(b, "TTF: last final after the turn's end - forced endpoint sent (natural: end of turn known). TTFP: first text. wait: max(0, TTF).\n"+
-		"from SE: what the user waits after the last word, local hangover included. tail: missed of the last 3 words. WER: profile %s.\n", a.Profile)
+	b.WriteString("TTF: last final after the turn's end - forced endpoint sent (natural: turn's\n" +
+		"end known). TTFP: first text. ack: closing event. from SE: what the user waits\n" +
+		"after the last word, local hangover included. Medians but for p95.\n\n")
+
+	t = newTable()
+	t.row("accuracy", "no ack", "WER %", "", "first text WER %", "tail %")
+	for _, g := range a.Targets {
+		noAck := "-"
+		if g.Forced {
+			noAck = percent(g.Acks[endpoint.AckNone], g.Acks)
+		}
+		t.row(g.Name, noAck, rate(g.Final.WER), rates(g.Final.Lo, g.Final.Hi), rate(g.Partial.WER), rate(g.TailError))
+	}
+	t.print(b)
+	fmt.Fprintf(b, "no ack: forced endpoints without a closing event. tail: missed of the last 3\n"+
+		"words. WER: profile %s.\n", a.Profile)
 }
 
 // classes shows where every scheduled turn went.
@@ -159,8 +170,9 @@ func harness(b *strings.Builder, a *runs.Aggregate) {
 			stamps[g.Stamps] = true
 		}
 	}
-	fmt.Fprintf(b, "harness: audio written at most %.1f ms late; receive stamps: %s; hangover p50 %s ms (VAD %s)\n",
-		float64(late), strings.Join(slices.Sorted(maps.Keys(stamps)), ", "), orDash(hangover), a.VAD)
+	fmt.Fprintf(b, "harness: audio written at most %.1f ms late; receive stamps: %s\n"+
+		"  hangover p50 %s ms (VAD %s)\n",
+		float64(late), orDash(strings.Join(slices.Sorted(maps.Keys(stamps)), ", ")), orDash(hangover), a.VAD)
 }
 
 // table aligns columns: the first to the left, all others to the right.
@@ -257,6 +269,8 @@ func interval(q *runs.Quantile) string {
 	switch {
 	case q == nil:
 		return ""
+	case q.Repeated:
+		return "repeats"
 	case q.Lo == nil:
 		return fmt.Sprintf("n<%d", q.Need)
 	}

@@ -99,8 +99,12 @@ type Quantile struct {
 	stat.Value
 	Lo *stat.Value `json:"lo"`
 	Hi *stat.Value `json:"hi"`
-	// Need is how many values an interval would take; 0 where there is one.
+	// Need is how many recordings an interval would take; 0 where there is one, or
+	// where Repeated tells why there is none.
 	Need int `json:"need,omitempty"`
+	// Repeated tells that a recording gave several values. These are not
+	// independent, and the interval's method needs values that are.
+	Repeated bool `json:"repeated,omitempty"`
 }
 
 // Accuracy is a word error rate over items.
@@ -130,7 +134,8 @@ type aggregation struct {
 type targetSum struct {
 	agg     TargetAggregate
 	samples map[string][]stat.Value
-	texts   [3]map[string]*wer.Total // final, first final, partial: by recording
+	seen    map[string]map[string]int // values by latency and recording
+	texts   [3]map[string]*wer.Total  // final, first final, partial: by recording
 }
 
 func newAggregation(cfg *Config, profile normalize.Profile, items []record.Item) *aggregation {
@@ -148,7 +153,7 @@ func newAggregation(cfg *Config, profile normalize.Profile, items []record.Item)
 		a.result.Datasets[i].Audio += endpoint.ToMillis(it.Duration)
 	}
 	for _, t := range cfg.Targets {
-		s := &targetSum{samples: map[string][]stat.Value{}, agg: TargetAggregate{
+		s := &targetSum{samples: map[string][]stat.Value{}, seen: map[string]map[string]int{}, agg: TargetAggregate{
 			Name: t.Name, Provider: t.Provider, Model: t.Model, Endpoint: t.Endpoint, Forced: t.Force != "off",
 			Classes: map[endpoint.Class]int{}, Acks: map[endpoint.Ack]int{}, Reasons: map[string]int{},
 		}}
@@ -171,7 +176,7 @@ func (a *aggregation) add(target int, s *record.Session, lines []OutcomeLine, sc
 		a.result.VADModel = s.Turns.Model
 	}
 	for i := range lines {
-		t.turn(&lines[i].Outcome)
+		t.turn(s.Open.Item.Recording, &lines[i].Outcome)
 	}
 	c := lines[len(lines)-1].Session
 	t.agg.LateP99, t.agg.LateMax = max(t.agg.LateP99, c.LateP99), max(t.agg.LateMax, c.LateMax)
@@ -190,19 +195,23 @@ func (t *targetSum) describe(s *record.Session) {
 	o := s.Open.Target
 	t.agg.Model, t.agg.Endpoint, t.agg.Dialect, t.agg.Forced, t.agg.Stamps = o.Model, o.Endpoint, o.Dialect, o.Forced, s.Connect.Stamps
 	if s.Connect.Start < 0 {
-		t.sample("connect", endpoint.ToMillis(-s.Connect.Start), false)
+		t.sample("connect", s.Open.Session, endpoint.ToMillis(-s.Connect.Start), false)
 	}
 	if s.Connect.RTT > 0 {
-		t.sample("rtt", endpoint.ToMillis(s.Connect.RTT), false)
+		t.sample("rtt", s.Open.Session, endpoint.ToMillis(s.Connect.RTT), false)
 	}
 }
 
-func (t *targetSum) sample(name string, v endpoint.Millis, censored bool) {
+func (t *targetSum) sample(name, recording string, v endpoint.Millis, censored bool) {
 	t.samples[name] = append(t.samples[name], stat.Value{X: float64(v), Censored: censored})
+	if t.seen[name] == nil {
+		t.seen[name] = map[string]int{}
+	}
+	t.seen[name][recording]++
 }
 
 // turn counts one turn and takes its latencies as samples.
-func (t *targetSum) turn(o *endpoint.Outcome) {
+func (t *targetSum) turn(recording string, o *endpoint.Outcome) {
 	t.agg.Scheduled++
 	t.agg.Classes[o.Class]++
 	if o.Forced && o.Class.Asked() {
@@ -219,17 +228,17 @@ func (t *targetSum) turn(o *endpoint.Outcome) {
 		{"from_se", o.TTFFromSE}, {"first", o.FirstPartial}, {"hangover", o.Hangover}, {"force_delay", o.ForceDelay},
 	} {
 		if l.v != nil {
-			t.sample(l.name, *l.v, false)
+			t.sample(l.name, recording, *l.v, false)
 		}
 	}
 	if o.CensoredAt == nil {
 		return
 	}
 	// What did not come is known to be later than the bound.
-	t.sample("ttf", *o.CensoredAt, true)
-	t.sample("wait", *o.CensoredAt, true)
+	t.sample("ttf", recording, *o.CensoredAt, true)
+	t.sample("wait", recording, *o.CensoredAt, true)
 	if o.ForceDelay != nil && o.Hangover != nil {
-		t.sample("from_se", *o.CensoredAt+*o.ForceDelay+*o.Hangover, true)
+		t.sample("from_se", recording, *o.CensoredAt+*o.ForceDelay+*o.Hangover, true)
 	}
 }
 
@@ -292,7 +301,7 @@ func (t *targetSum) latencies() error {
 		{"wait", &t.agg.Wait}, {"from_se", &t.agg.FromSE}, {"first", &t.agg.First}, {"hangover", &t.agg.Hangover},
 		{"force_delay", &t.agg.ForceDelay}, {"connect", &t.agg.Connect}, {"rtt", &t.agg.RTT},
 	} {
-		v, err := latency(t.samples[l.name])
+		v, err := latency(t.samples[l.name], len(t.seen[l.name]))
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
@@ -301,7 +310,8 @@ func (t *targetSum) latencies() error {
 	return nil
 }
 
-func latency(sample []stat.Value) (Latency, error) {
+// latency sums up a sample that comes from so many recordings.
+func latency(sample []stat.Value, recordings int) (Latency, error) {
 	l := Latency{N: len(sample)}
 	if l.N == 0 {
 		return l, nil
@@ -315,7 +325,7 @@ func latency(sample []stat.Value) (Latency, error) {
 		p    float64
 		into **Quantile
 	}{{.5, &l.P50}, {.9, &l.P90}, {.95, &l.P95}, {.99, &l.P99}} {
-		v, err := quantile(sample, q.p)
+		v, err := quantile(sample, q.p, recordings < len(sample))
 		if err != nil {
 			return l, err
 		}
@@ -329,12 +339,15 @@ func latency(sample []stat.Value) (Latency, error) {
 	return l, nil
 }
 
-func quantile(sample []stat.Value, p float64) (*Quantile, error) {
+func quantile(sample []stat.Value, p float64, repeated bool) (*Quantile, error) {
 	v, err := stat.Quantile(sample, p)
 	if err != nil {
 		return nil, err
 	}
-	q := &Quantile{Value: v}
+	q := &Quantile{Value: v, Repeated: repeated}
+	if repeated {
+		return q, nil
+	}
 	ci, err := stat.QuantileInterval(sample, p, 0.95)
 	if err != nil {
 		return nil, err

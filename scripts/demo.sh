@@ -25,19 +25,19 @@ start() {
 # alive PID reports whether anything of its group is left.
 alive() { kill -0 -- "-$1" 2>/dev/null; }
 
+# The last started stops first: a run must end before its servers do, or it would
+# record their end as a provider's failure.
 stop_all() {
 	trap '' INT TERM
-	local pid i
-	for pid in ${pids[@]+"${pids[@]}"}; do
-		kill -TERM -- "-$pid" 2>/dev/null || true
-	done
-	for pid in ${pids[@]+"${pids[@]}"}; do
+	local i n
+	for ((n = ${#pids[@]} - 1; n >= 0; n--)); do
+		kill -TERM -- "-${pids[n]}" 2>/dev/null || true
 		for ((i = 0; i < 80; i++)); do # 8 s: a server may take 5 s to stop
-			alive "$pid" || break
+			alive "${pids[n]}" || break
 			sleep 0.1
 		done
-		kill -KILL -- "-$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
+		kill -KILL -- "-${pids[n]}" 2>/dev/null || true
+		wait "${pids[n]}" 2>/dev/null || true
 	done
 }
 
@@ -48,7 +48,7 @@ finish() {
 		for file in "$logs"/*.err; do
 			[ -s "$file" ] && { echo "demo: --- $(basename "$file" .err) said:" && tail -n 20 "$file"; } >&2
 		done
-		echo "demo: failed (exit code $code)" >&2
+		echo "demo: failed (exit code $code); its servers are gone, so start again with make demo" >&2
 	fi
 	rm -rf "$logs"
 	exit "$code"

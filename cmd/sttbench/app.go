@@ -29,6 +29,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{stdin: stdin, stdout: &output{w: stdout}, stderr: &output{w: stderr}, env: os.Getenv}
 	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		a.screen = &screen{
+			file:   f,
 			redraw: a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
 			width: func() int {
 				w, _, err := term.GetSize(int(f.Fd()))
@@ -44,6 +45,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 
 // screen is a terminal for progress.
 type screen struct {
+	file   *os.File
 	redraw bool // control codes are welcome
 	width  func() int
 }
@@ -53,6 +55,14 @@ type screen struct {
 func (a *app) hide(s providers.Secret) {
 	a.stdout.hide(s)
 	a.stderr.hide(s)
+}
+
+// warnKeyless tells of a target that is spoken to without a key, which is right
+// only for servers that need none.
+func (a *app) warnKeyless(name, keyVar string, key providers.Secret) {
+	if keyVar != "" && key.Empty() {
+		a.warn(fmt.Errorf("%s: %s is not set: streaming without a key", name, keyVar))
+	}
 }
 
 // warn tells of something that does not stop the command.

@@ -134,6 +134,10 @@ func (c *probeCmd) target(a *app) (runs.Target, error) {
 	if name := entry.Dialect.Describe().KeyVar; name != "" {
 		t.Key = providers.NewSecret(a.env(name))
 		a.hide(t.Key)
+		if err := t.Check(); err != nil {
+			return t, err
+		}
+		a.warnKeyless(t.Name, name, t.Key)
 	}
 	return t, t.Check()
 }

@@ -39,7 +39,9 @@ A small configuration:
       - {name: openai-forced, provider: openai}
     repeats: 3
 
-The exit code is 1 when the run was interrupted or when a target has no valid answer at all.`
+A session that failed is a result and is kept. To measure it again, remove its file below sessions/ and use --resume.
+
+docs/CONFIG.md describes every key. Exit codes: 0 done, 1 interrupted or a target without any valid answer, 3 configuration or input, 4 a target spoiled by this machine.`
 }
 
 // Run implements the command.
@@ -61,8 +63,13 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range targets {
+	for i, t := range targets {
 		a.hide(t.Key)
+		keyVar := cfg.Targets[i].KeyVar
+		if keyVar == "" {
+			keyVar = t.Dialect.Describe().KeyVar
+		}
+		a.warnKeyless(t.Name, keyVar, t.Key)
 	}
 	show := newProgress(a)
 	agg, err := runs.Run(ctx, cfg, runs.Options{
@@ -73,7 +80,9 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	interrupted := err
-	if err := print(a, agg, c.JSON); err != nil {
+	if nothingRan(agg) {
+		fmt.Fprintln(a.stderr, "nothing was streamed")
+	} else if err := print(a, agg, c.JSON); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "run directory: %s\n", dir)
@@ -88,6 +97,16 @@ func print(a *app, agg *runs.Aggregate, asJSON bool) error {
 		return report.JSON(a.stdout, agg)
 	}
 	return report.Text(a.stdout, agg)
+}
+
+// nothingRan tells whether a run was stopped before its first session ended.
+func nothingRan(agg *runs.Aggregate) bool {
+	for _, t := range agg.Targets {
+		if t.NotRun < t.Sessions {
+			return false
+		}
+	}
+	return true
 }
 
 // unanswered is the error of a run in which a target never gave a valid answer.
@@ -163,7 +182,8 @@ type progress struct {
 func newProgress(a *app) *progress {
 	p := &progress{w: a.stderr, classes: map[endpoint.Class]int{}, said: -1}
 	if a.screen != nil && a.screen.redraw {
-		p.bars = mpb.New(mpb.WithOutput(a.stderr), mpb.WithWidth(30), mpb.WithAutoRefresh(), mpb.WithRefreshRate(200*time.Millisecond))
+		// mpb redraws only on the terminal itself; none of its text can hold a key.
+		p.bars = mpb.New(mpb.WithOutput(a.screen.file), mpb.WithRefreshRate(200*time.Millisecond))
 	}
 	return p
 }
@@ -182,14 +202,14 @@ func (p *progress) update(s runs.Progress) {
 	}
 	if s.Sessions == 0 {
 		if p.prepare == nil {
-			p.prepare = p.bars.AddBar(int64(s.Items), mpb.BarRemoveOnComplete(),
+			p.prepare = p.bars.AddBar(int64(s.Items), mpb.BarWidth(24), mpb.BarRemoveOnComplete(),
 				mpb.PrependDecorators(decor.Name("preparing "), decor.CountersNoUnit("%d/%d items")))
 		}
 		p.prepare.SetCurrent(int64(s.Prepared))
 		return
 	}
 	if p.stream == nil {
-		p.stream = p.bars.AddBar(int64(s.Sessions),
+		p.stream = p.bars.AddBar(int64(s.Sessions), mpb.BarWidth(24),
 			mpb.PrependDecorators(decor.Name("streaming "), decor.CountersNoUnit("%d/%d sessions")),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *p.text.Load() })))
 	}
