@@ -269,8 +269,6 @@ func interval(q *runs.Quantile) string {
 	switch {
 	case q == nil:
 		return ""
-	case q.Repeated:
-		return "repeats"
 	case q.Lo == nil:
 		return fmt.Sprintf("n<%d", q.Need)
 	}

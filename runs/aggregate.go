@@ -99,12 +99,8 @@ type Quantile struct {
 	stat.Value
 	Lo *stat.Value `json:"lo"`
 	Hi *stat.Value `json:"hi"`
-	// Need is how many recordings an interval would take; 0 where there is one, or
-	// where Repeated tells why there is none.
+	// Need is how many recordings an interval would take; 0 where there is one.
 	Need int `json:"need,omitempty"`
-	// Repeated tells that a recording gave several values. These are not
-	// independent, and the interval's method needs values that are.
-	Repeated bool `json:"repeated,omitempty"`
 }
 
 // Accuracy is a word error rate over items.
@@ -133,9 +129,8 @@ type aggregation struct {
 // targetSum holds the samples of one target.
 type targetSum struct {
 	agg     TargetAggregate
-	samples map[string][]stat.Value
-	seen    map[string]map[string]int // values by latency and recording
-	texts   [3]map[string]*wer.Total  // final, first final, partial: by recording
+	samples map[string]map[string][]stat.Value // by latency and recording
+	texts   [3]map[string]*wer.Total           // final, first final, partial: by recording
 }
 
 func newAggregation(cfg *Config, profile normalize.Profile, items []record.Item) *aggregation {
@@ -153,7 +148,7 @@ func newAggregation(cfg *Config, profile normalize.Profile, items []record.Item)
 		a.result.Datasets[i].Audio += endpoint.ToMillis(it.Duration)
 	}
 	for _, t := range cfg.Targets {
-		s := &targetSum{samples: map[string][]stat.Value{}, seen: map[string]map[string]int{}, agg: TargetAggregate{
+		s := &targetSum{samples: map[string]map[string][]stat.Value{}, agg: TargetAggregate{
 			Name: t.Name, Provider: t.Provider, Model: t.Model, Endpoint: t.Endpoint, Forced: t.Force != "off",
 			Classes: map[endpoint.Class]int{}, Acks: map[endpoint.Ack]int{}, Reasons: map[string]int{},
 		}}
@@ -203,11 +198,10 @@ func (t *targetSum) describe(s *record.Session) {
 }
 
 func (t *targetSum) sample(name, recording string, v endpoint.Millis, censored bool) {
-	t.samples[name] = append(t.samples[name], stat.Value{X: float64(v), Censored: censored})
-	if t.seen[name] == nil {
-		t.seen[name] = map[string]int{}
+	if t.samples[name] == nil {
+		t.samples[name] = map[string][]stat.Value{}
 	}
-	t.seen[name][recording]++
+	t.samples[name][recording] = append(t.samples[name][recording], stat.Value{X: float64(v), Censored: censored})
 }
 
 // turn counts one turn and takes its latencies as samples.
@@ -273,7 +267,7 @@ func (a *aggregation) finish() (*Aggregate, error) {
 		if sum != t.agg.Scheduled {
 			return nil, fmt.Errorf("target %s: %d turns in classes, %d scheduled", t.agg.Name, sum, t.agg.Scheduled)
 		}
-		if err := t.latencies(); err != nil {
+		if err := t.latencies(a.cfg.Seed); err != nil {
 			return nil, fmt.Errorf("target %s: %w", t.agg.Name, err)
 		}
 		for i, into := range []*Accuracy{&t.agg.Final, &t.agg.FirstFinal, &t.agg.Partial} {
@@ -292,7 +286,7 @@ func (a *aggregation) finish() (*Aggregate, error) {
 	return a.result, nil
 }
 
-func (t *targetSum) latencies() error {
+func (t *targetSum) latencies(seed uint64) error {
 	for _, l := range []struct {
 		name string
 		into *Latency
@@ -301,7 +295,7 @@ func (t *targetSum) latencies() error {
 		{"wait", &t.agg.Wait}, {"from_se", &t.agg.FromSE}, {"first", &t.agg.First}, {"hangover", &t.agg.Hangover},
 		{"force_delay", &t.agg.ForceDelay}, {"connect", &t.agg.Connect}, {"rtt", &t.agg.RTT},
 	} {
-		v, err := latency(t.samples[l.name], len(t.seen[l.name]))
+		v, err := latency(t.samples[l.name], seed)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
@@ -310,8 +304,14 @@ func (t *targetSum) latencies() error {
 	return nil
 }
 
-// latency sums up a sample that comes from so many recordings.
-func latency(sample []stat.Value, recordings int) (Latency, error) {
+// latency sums up the values of one latency, given by recording.
+func latency(by map[string][]stat.Value, seed uint64) (Latency, error) {
+	var sample []stat.Value
+	var clusters [][]stat.Value
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		sample = append(sample, by[name]...)
+		clusters = append(clusters, by[name])
+	}
 	l := Latency{N: len(sample)}
 	if l.N == 0 {
 		return l, nil
@@ -325,11 +325,14 @@ func latency(sample []stat.Value, recordings int) (Latency, error) {
 		p    float64
 		into **Quantile
 	}{{.5, &l.P50}, {.9, &l.P90}, {.95, &l.P95}, {.99, &l.P99}} {
-		v, err := quantile(sample, q.p, recordings < len(sample))
+		v, err := stat.Quantile(sample, q.p)
 		if err != nil {
 			return l, err
 		}
-		*q.into = v
+		*q.into = &Quantile{Value: v}
+		if err := (*q.into).bound(clusters, q.p, seed); err != nil {
+			return l, err
+		}
 	}
 	mean, err := stat.Mean(sample)
 	if err != nil {
@@ -339,27 +342,32 @@ func latency(sample []stat.Value, recordings int) (Latency, error) {
 	return l, nil
 }
 
-func quantile(sample []stat.Value, p float64, repeated bool) (*Quantile, error) {
-	v, err := stat.Quantile(sample, p)
-	if err != nil {
-		return nil, err
+// bound adds the interval: order statistics where each recording gave one value,
+// else a bootstrap over recordings, because values of one recording are not
+// independent.
+func (q *Quantile) bound(clusters [][]stat.Value, p float64, seed uint64) error {
+	var flat []stat.Value
+	for _, c := range clusters {
+		flat = append(flat, c...)
 	}
-	q := &Quantile{Value: v, Repeated: repeated}
-	if repeated {
-		return q, nil
+	var ci stat.Interval
+	var err error
+	if len(flat) == len(clusters) {
+		ci, err = stat.QuantileInterval(flat, p, 0.95)
+	} else {
+		ci, err = stat.ClusterQuantileInterval(clusters, p, 0.95, seed)
 	}
-	ci, err := stat.QuantileInterval(sample, p, 0.95)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if ci.OK() {
 		q.Lo, q.Hi = &ci.Lo, &ci.Hi
-		return q, nil
+		return nil
 	}
 	for _, w := range ci.Warnings {
 		q.Need = max(q.Need, w.Need)
 	}
-	return q, nil
+	return nil
 }
 
 func accuracy(by map[string]*wer.Total, seed uint64) (Accuracy, error) {
