@@ -191,7 +191,7 @@ func TestFixedLatencies(t *testing.T) {
 	}
 }
 
-func TestStalledAndClientInvalid(t *testing.T) {
+func TestStalled(t *testing.T) {
 	long := func() *record.Session {
 		s := script(true, ev(500*ms, partial("so")), ev(15500*ms, closing(final("so it was"))))
 		s.Open.Target.Continuous = true
@@ -213,15 +213,33 @@ func TestStalledAndClientInvalid(t *testing.T) {
 	if got := Outcomes(s, Rules{}).Turns[0].Class; got != OK {
 		t.Errorf("an empty partial half-way is a sign of life: class %s, want ok", got)
 	}
-	s = script(true, ev(1361*ms, closing(final("off"))))
-	s.Marks[0].LateMax = 41 * ms
-	o := Outcomes(s, Rules{}).Turns[0]
-	if o.Class != ClientInvalid || o.TTF != nil {
-		t.Errorf("41 ms late: class %s, ttf %v; want client_invalid without ttf", o.Class, o.TTF)
+}
+
+func TestClientInvalid(t *testing.T) {
+	cases := []struct {
+		name   string
+		delay  record.Delay
+		stamps string
+		want   Class
+	}{
+		{"late write before the end", record.Delay{Kind: record.DelayWrite, At: 500 * ms, By: 41 * ms}, "kernel", ClientInvalid},
+		{"a little late", record.Delay{Kind: record.DelayWrite, At: 500 * ms, By: 40 * ms}, "kernel", OK},
+		{"late write while waiting", record.Delay{Kind: record.DelayWrite, At: 1300 * ms, By: 50 * ms}, "kernel", ClientInvalid},
+		{"late write after the answer", record.Delay{Kind: record.DelayWrite, At: 1400 * ms, By: 500 * ms}, "kernel", OK},
+		{"starved reader, our stamps", record.Delay{Kind: record.DelayCanary, At: 1300 * ms, By: 60 * ms}, "user", ClientInvalid},
+		{"starved reader, kernel's stamps", record.Delay{Kind: record.DelayCanary, At: 1300 * ms, By: 60 * ms}, "kernel", OK},
+		{"a delay that reaches into the last second", record.Delay{Kind: record.DelayWrite, At: -900 * ms, By: 950 * ms}, "kernel", ClientInvalid},
+		{"long before", record.Delay{Kind: record.DelayWrite, At: -900 * ms, By: 100 * ms}, "kernel", OK},
 	}
-	s.Marks[0].LateMax = 40 * ms
-	if got := Outcomes(s, Rules{}).Turns[0].Class; got != OK {
-		t.Errorf("40 ms late: class %s, want ok", got)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := script(true, ev(1361*ms, closing(final("off"))))
+			s.Connect.Stamps, s.Delays = c.stamps, []record.Delay{c.delay}
+			o := Outcomes(s, Rules{}).Turns[0]
+			if o.Class != c.want || (c.want == ClientInvalid) != (o.TTF == nil) {
+				t.Errorf("class %s (%s) ttf %v, want %s", o.Class, o.Reason, o.TTF, c.want)
+			}
+		})
 	}
 }
 

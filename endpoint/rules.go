@@ -18,8 +18,8 @@ type Rules struct {
 	// Reach is how far before SE a final may end and still hold the whole turn;
 	// 300 ms, because word ends and VAD ends differ by that much.
 	Reach time.Duration
-	// MaxLateness is the lateness of our own writes around a turn's end beyond
-	// which the turn says nothing about the provider; 40 ms, two chunks.
+	// MaxLateness is how late this machine may be from SE − 1 s to the answer before
+	// the turn says nothing about the provider; 40 ms, two chunks.
 	MaxLateness time.Duration
 	// Stall is the amount of speech during which a continuous provider must say
 	// something; 10 s.
@@ -82,8 +82,10 @@ func Outcomes(s *record.Session, r Rules) Result {
 			o.spoil(fail.class, fail.reason)
 		case stalled && t.turn.Start < stallAt && (!t.closed || t.closedAt > stallAt):
 			o.spoil(Stalled, "no message during "+r.Stall.String()+" of speech")
-		case t.mark != nil && t.mark.LateMax > r.MaxLateness:
-			o.spoil(ClientInvalid, "audio was sent up to "+t.mark.LateMax.Round(time.Millisecond).String()+" late")
+		default:
+			if why := spoiled(s, r, t); why != "" {
+				o.spoil(ClientInvalid, why)
+			}
 		}
 		res.Turns = append(res.Turns, o)
 	}
@@ -117,6 +119,33 @@ func Scheduled(s *record.Session) []int {
 		all[i] = i
 	}
 	return all
+}
+
+// spoiled says how this machine was too late during a turn's last second or while
+// its answer was awaited; "" when it was not. Late writes always count. A late
+// canary counts where receive stamps were taken by the process that was not run;
+// the kernel's are right all the same.
+func spoiled(s *record.Session, r Rules, t *turnState) string {
+	if t.mark == nil {
+		return ""
+	}
+	from, to := t.turn.SE-time.Second, s.Close.At
+	if t.closed {
+		to = t.closedAt
+	}
+	worst := map[record.DelayKind]time.Duration{}
+	for _, d := range s.Delays {
+		if d.At+d.By >= from && d.At <= to {
+			worst[d.Kind] = max(worst[d.Kind], d.By)
+		}
+	}
+	if by := worst[record.DelayWrite]; by > r.MaxLateness {
+		return "audio was sent up to " + by.Round(time.Millisecond).String() + " late"
+	}
+	if by := worst[record.DelayCanary]; by > r.MaxLateness && s.Connect.Stamps != "kernel" {
+		return "this process was not run for up to " + by.Round(time.Millisecond).String()
+	}
+	return ""
 }
 
 type failure struct {

@@ -20,7 +20,9 @@ const (
 	lineChunk   = "chunk"
 	lineMark    = "mark"
 	lineEvent   = "event"
+	lineDelay   = "delay"
 	lineSent    = "sent"
+	lineClient  = "client"
 	lineClose   = "close"
 )
 
@@ -42,7 +44,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("record line %d: %v", 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Write writes s as JSON Lines: open, turns, connect, then chunks, marks and
-// events by stamp, then sent and close. The same session always gives the same
+// events by stamp, then delays, sent, client and close. The same session always gives the same
 // bytes.
 func Write(w io.Writer, s *Session) error {
 	bw := bufio.NewWriter(w)
@@ -68,10 +70,20 @@ func Write(w io.Writer, s *Session) error {
 		Connect
 	}{lineConnect, s.Connect})
 	putStream(s, put)
+	for _, d := range s.Delays {
+		put(struct {
+			Type string `json:"type"`
+			Delay
+		}{lineDelay, d})
+	}
 	put(struct {
 		Type string `json:"type"`
 		Sent
 	}{lineSent, s.Sent})
+	put(struct {
+		Type string `json:"type"`
+		Client
+	}{lineClient, s.Client})
 	put(struct {
 		Type string `json:"type"`
 		Close
@@ -216,6 +228,19 @@ func readLine(s *Session, line []byte, first bool) (string, error) {
 		}{Event: e})
 		s.Events = append(s.Events, *e)
 		return head.Type, err
+	case lineDelay:
+		d := new(Delay)
+		err := strict(line, &struct {
+			Type string `json:"type"`
+			*Delay
+		}{Delay: d})
+		s.Delays = append(s.Delays, *d)
+		return head.Type, err
+	case lineClient:
+		return head.Type, strict(line, &struct {
+			Type string `json:"type"`
+			*Client
+		}{Client: &s.Client})
 	case lineSent:
 		return head.Type, strict(line, &struct {
 			Type string `json:"type"`

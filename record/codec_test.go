@@ -30,7 +30,9 @@ func sample() *Session {
 		Turns:   Turns{Model: "sha256:cc", Params: "threshold=0.5", List: []Turn{{Start: at(200), SE: at(1000), EOS: at(1256), SELow: at(968), SEHigh: at(1032)}}},
 		Connect: Connect{TCP: at(1), Upgrade: at(2), Start: -at(3), Address: "127.0.0.1:1", Stamps: "kernel"},
 		Chunks:  []Chunk{{Due: at(20), Start: at(20) + 5, Return: at(20) + 90, AudioEnd: at(20), Bytes: 640}},
-		Marks:   []Mark{{Turn: 0, Forced: true, F0: at(1260), T0: at(1261), AudioEnd: at(1260), LateMax: 100}},
+		Marks:   []Mark{{Turn: 0, Forced: true, F0: at(1260), T0: at(1261), AudioEnd: at(1260)}},
+		Delays:  []Delay{{Kind: DelayWrite, At: at(20), By: at(6)}},
+		Client:  Client{GC: 5, CPU: 0.25, Cores: 2, Steal: &conf},
 		Events: []Event{
 			{User: at(10), Op: Text, Bytes: 2, Raw: "{}"},
 			{User: at(900), Op: Text, Bytes: 9, RawBase64: []byte{0xff, 0xfe}, Error: "malformed"},

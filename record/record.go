@@ -18,6 +18,10 @@ type Session struct {
 	Marks []Mark
 	// Events are the received frames in order of arrival.
 	Events []Event
+	// Delays are the instants at which this machine was late, by [DelayFloor] or
+	// more.
+	Delays []Delay
+	Client Client
 	Close  Close
 }
 
@@ -165,8 +169,45 @@ type Mark struct {
 	T0 time.Duration `json:"t0_ns"`
 	// AudioEnd is the audio position sent before the mark.
 	AudioEnd time.Duration `json:"audio_end_ns"`
-	// LateMax is the worst lateness of the writes from SE − 1 s to the mark.
-	LateMax time.Duration `json:"late_max_ns"`
+}
+
+// DelayFloor is the least delay that a record lists.
+const DelayFloor = 5 * time.Millisecond
+
+// MaxDelays is the largest number of delays that a record lists.
+const MaxDelays = 10_000
+
+// Delay is an instant at which this machine was late.
+type Delay struct {
+	// Kind is what was late: a write of audio, or the canary, a timer that does
+	// nothing but notice that goroutines are not run when they should be.
+	Kind DelayKind     `json:"kind"`
+	At   time.Duration `json:"at_ns"` // when it was due
+	By   time.Duration `json:"by_ns"`
+}
+
+// DelayKind is what was late.
+type DelayKind string
+
+// The kinds of delay.
+const (
+	DelayWrite  DelayKind = "write"
+	DelayCanary DelayKind = "canary"
+)
+
+// Client is how the measuring process fared during the session. Other sessions of
+// the process are in it.
+type Client struct {
+	// GC is the time that the garbage collector stopped the process for.
+	GC time.Duration `json:"gc_ns"`
+	// CPU is the process's processor time over the session's duration: 1 is one
+	// busy core.
+	CPU float64 `json:"cpu"`
+	// Cores is the number of cores it may use.
+	Cores int `json:"cores"`
+	// Steal is the share of this machine's processor time that its host took, from
+	// 0 to 1; nil where the system does not tell.
+	Steal *float64 `json:"steal,omitempty"`
 }
 
 // Event is one received frame: its stamps, its bytes and what the dialect made

@@ -46,12 +46,3 @@ func spread(v []time.Duration) (p50, p99, worst time.Duration) {
 	rank := func(percent int) time.Duration { return v[(len(v)*percent+99)/100-1] }
 	return rank(50), rank(99), v[len(v)-1]
 }
-
-// worstLateness is the largest lateness of the writes due at or after from.
-func worstLateness(chunks []record.Chunk, from time.Duration) time.Duration {
-	worst := time.Duration(0)
-	for i := len(chunks) - 1; i >= 0 && chunks[i].Due >= from; i-- {
-		worst = max(worst, chunks[i].Start-chunks[i].Due)
-	}
-	return worst
-}

@@ -57,8 +57,5 @@ func TestSummary(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if got := worstLateness(chunks[:100], due(90, 20*time.Millisecond)); got != 99*time.Microsecond {
-		t.Errorf("worst lateness from chunk 90 on: %v, want 99µs", got)
-	}
 	summary(&got, nil)
 }

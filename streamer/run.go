@@ -34,6 +34,8 @@ type run struct {
 	// sent on the session's goroutine: writing keeps them apart. Neither blocks.
 	writing sync.Mutex
 	pacer   *pacer
+	canary  *canary // nil where there is no socket
+	before  usage
 	task    task
 	next    struct {
 		k      int
@@ -55,6 +57,7 @@ func (r *run) session(ctx context.Context) *record.Session {
 	r.rec.Open, r.rec.Turns = r.job.Open, r.job.Turns
 	r.scheduled = endpoint.Scheduled(&r.rec)
 	start := r.clock().now()
+	r.before = r.clock().usage()
 	var end record.Close
 	if err := r.open(ctx, start); err != nil {
 		end = r.closing(ctx, err)
@@ -86,8 +89,8 @@ func (r *run) open(ctx context.Context, start time.Duration) error {
 	opened := r.clock().now()
 	stop := context.AfterFunc(ctx, r.unblock)
 	defer stop()
-	if conn.conn.raw != nil {
-		r.pacer = r.streamer.acquire()
+	if _, ok := conn.conn.Conn.(*net.TCPConn); ok {
+		r.pacer, r.canary = r.streamer.enter()
 	}
 	r.fired, r.stuck = make(chan error, 1), -1
 	r.task = task{run: r.fire, index: -1}
@@ -325,7 +328,6 @@ func (r *run) edges(c record.Chunk) error {
 		if err := r.force(turn, &m); err != nil {
 			return err
 		}
-		m.LateMax = worstLateness(r.chunks, turn.SE-time.Second)
 		r.rec.Marks = append(r.rec.Marks, m)
 		r.nextMark++
 		r.observe(Observation{Mark: &m})
@@ -456,9 +458,6 @@ func (r *run) shut(end record.Close) {
 		}
 		break
 	}
-	if r.pacer != nil {
-		r.streamer.release(r)
-	}
 }
 
 // closing reads how a session ended off its error.
@@ -527,6 +526,15 @@ func (r *run) seal(start time.Duration, end record.Close) {
 		sent.Silence, sent.SilenceKind = sent.Audio-item, "zeros"
 	}
 	summary(sent, r.chunks)
+	r.rec.Client = client(r.before, r.clock().usage())
+	r.rec.Delays = lateWrites(r.chunks)
+	if r.canary != nil {
+		for _, d := range r.canary.since(start) {
+			d.At -= zero
+			r.rec.Delays = append(r.rec.Delays, d)
+		}
+		r.streamer.leave(r)
+	}
 	if r.job.Trace {
 		r.rec.Chunks = r.chunks
 	}

@@ -29,10 +29,11 @@ type Streamer struct {
 
 	mu     sync.Mutex
 	seen   map[string]time.Duration // address → last connection
-	pacer  *pacer                   // runs while sessions do
-	users  int                      // sessions that use the pacer
+	pacer  *pacer                   // runs while sessions do, where there is one
+	canary *canary                  // runs while sessions do
+	users  int                      // sessions with a socket
 	phases map[*run]time.Duration   // of the running sessions
-	// The four fields above are guarded by mu.
+	// The five fields above are guarded by mu.
 }
 
 // New makes a Streamer.
@@ -40,29 +41,31 @@ func New() *Streamer {
 	return &Streamer{DialContext: new(net.Dialer).DialContext, clock: newClock(), seen: make(map[string]time.Duration), phases: make(map[*run]time.Duration)}
 }
 
-// acquire gives a session the pacer, and starts it for the first. nil means that
-// the session must wait by itself.
-func (s *Streamer) acquire() *pacer {
+// enter starts what watches and paces the sessions with the first of them. The
+// pacer is nil where a session must wait by itself.
+func (s *Streamer) enter() (*pacer, *canary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pacer == nil {
-		s.pacer = newPacer(s.clock)
+	if s.users == 0 {
+		s.pacer, s.canary = newPacer(s.clock), newCanary(s.clock)
 	}
-	if s.pacer != nil {
-		s.users++
-	}
-	return s.pacer
+	s.users++
+	return s.pacer, s.canary
 }
 
-// release ends a session's use of the pacer; the last one stops it.
-func (s *Streamer) release(r *run) {
+// leave ends a session's use of them; the last one stops them.
+func (s *Streamer) leave(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.phases, r)
-	if s.users--; s.users == 0 {
-		s.pacer.stop()
-		s.pacer = nil
+	if s.users--; s.users > 0 {
+		return
 	}
+	if s.pacer != nil {
+		s.pacer.stop()
+	}
+	s.canary.end()
+	s.pacer, s.canary = nil, nil
 }
 
 // start chooses t0 of a session that is ready: the next instant at which the

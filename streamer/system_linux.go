@@ -2,6 +2,9 @@ package streamer
 
 import (
 	"net"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,4 +41,39 @@ func roundTrip(c net.Conn) time.Duration {
 		return 0
 	}
 	return rtt
+}
+
+// processTime is the processor time that this process has used.
+func processTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// machineTicks reads the time that the host took from this machine's processors,
+// and their whole time, from the first line of /proc/stat: "cpu user nice system
+// idle iowait irq softirq steal …" (proc(5)). Zero where it is not to be read.
+func machineTicks() (steal, total uint64) {
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, 0
+	}
+	for i, f := range fields[1:9] {
+		n, err := strconv.ParseUint(f, 10, 64)
+		if err != nil {
+			return 0, 0
+		}
+		total += n
+		if i == 7 {
+			steal = n
+		}
+	}
+	return steal, total
 }
