@@ -44,6 +44,7 @@ type stampedConn struct {
 	drained  chan struct{} // closed when it ends
 	emptyAt  time.Duration // when the backlog was last drained
 	err      error         // of a failed write; final
+	aborted  bool
 }
 
 func newStampedConn(conn net.Conn, c clock) *stampedConn {
@@ -110,8 +111,10 @@ func (c *stampedConn) drain() {
 		}
 		p := slices.Clone(c.backlog)
 		c.backlog = c.backlog[:0]
+		if !c.aborted {
+			_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
 		c.mu.Unlock()
-		_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := c.Conn.Write(p); err != nil {
 			c.mu.Lock()
 			c.err = err
@@ -120,26 +123,20 @@ func (c *stampedConn) drain() {
 	}
 }
 
-// flushed returns when the kernel has taken everything that was written, and the
-// stamp of that instant: now when nothing waits.
-func (c *stampedConn) flushed() (at time.Duration, waited bool) {
-	c.mu.Lock()
-	drained, draining := c.drained, c.draining
-	c.mu.Unlock()
-	if !draining {
-		return c.clock.now(), false
-	}
-	<-drained
+// state tells whether bytes wait for the peer to read, and when last they did not
+// any more.
+func (c *stampedConn) state() (emptyAt time.Duration, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.emptyAt, true
+	return c.emptyAt, c.draining
 }
 
-// waiting tells whether bytes wait for the peer to read.
-func (c *stampedConn) waiting() bool {
+// abort makes pending and later reads and writes fail.
+func (c *stampedConn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.draining
+	c.aborted = true
+	_ = c.Conn.SetDeadline(time.Unix(1, 0))
 }
 
 // SetWriteDeadline implements net.Conn. Writes that do not block have none.

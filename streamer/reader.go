@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,6 +40,8 @@ func (e *providerError) Error() string {
 		return e.text
 	case e.text == "":
 		return e.cause
+	case strings.HasPrefix(e.text, e.cause):
+		return e.text
 	}
 	return e.cause + ": " + e.text
 }

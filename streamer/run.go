@@ -140,7 +140,7 @@ func (r *run) notReady() error {
 }
 
 // unblock makes pending reads and writes return, for a context that ended.
-func (r *run) unblock() { _ = r.conn.conn.SetDeadline(time.Unix(1, 0)) }
+func (r *run) unblock() { r.conn.conn.abort() }
 
 // stream sends the item, then silence, until every scheduled turn is decided.
 // nil means that it came to that.
@@ -244,19 +244,20 @@ func (r *run) disarm() {
 // endpoint behind it.
 func (r *run) unstick() {
 	c := r.conn.conn
-	waiting := c.waiting()
-	switch {
-	case waiting && r.stuck < 0:
+	emptyAt, waiting := c.state()
+	if waiting && r.stuck < 0 {
 		r.stuck = len(r.chunks) - 1
-	case !waiting && r.stuck >= 0:
-		at, _ := c.flushed()
-		r.chunks[r.stuck].Return = at - r.reader.zero()
-		r.stuck = -1
 	}
-	if n := len(r.rec.Marks); waiting && n > r.marked {
-		if at, waited := c.flushed(); waited {
-			r.rec.Marks[n-1].T0 = max(r.rec.Marks[n-1].T0, at-r.reader.zero())
+	if waiting {
+		return
+	}
+	if r.stuck >= 0 {
+		at := emptyAt - r.reader.zero()
+		r.chunks[r.stuck].Return = at
+		for i := r.marked; i < len(r.rec.Marks); i++ {
+			r.rec.Marks[i].T0 = max(r.rec.Marks[i].T0, at)
 		}
+		r.stuck = -1
 	}
 	r.marked = len(r.rec.Marks)
 }
@@ -491,7 +492,9 @@ func (r *run) closing(ctx context.Context, err error) record.Close {
 	}
 	c.Detail = err.Error()
 	if r.reader != nil {
-		c.Code = r.reader.closeCode()
+		if c.Code = r.reader.closeCode(); c.Code != 0 {
+			c.How = record.Remote
+		}
 	}
 	// gorilla hides what it wraps; only the interface is left of a timeout.
 	var slow net.Error

@@ -64,13 +64,21 @@ type outcome struct {
 type kase struct {
 	name   string
 	faults string // blank separated
-	turns  []record.Turn
+	tls    bool
+	turns  []record.Turn // nil: those of item
 	// natural leaves the turn's end to the provider; key replaces the good one.
 	natural bool
 	key     string
 	class   endpoint.Class
 	ack     endpoint.Ack
 	check   func(t *testing.T, o outcome)
+}
+
+func (c kase) speech() []record.Turn {
+	if c.turns == nil {
+		return item.turns
+	}
+	return c.turns
 }
 
 // Run runs the suite.
@@ -139,6 +147,20 @@ func cases(v Vendor) []kase {
 				t.Error("malformed messages were not counted")
 			}
 		}},
+		{name: "unknown type", faults: "unknown-type", class: endpoint.OK, check: func(t *testing.T, o outcome) { text(t, o, said) }},
+		{name: "binary garbage", faults: "binary-garbage", class: endpoint.OK, ack: endpoint.AckText, check: func(t *testing.T, o outcome) {
+			text(t, o, said)
+			if o.res.DecodeErrors == 0 {
+				t.Error("binary messages were not counted")
+			}
+		}},
+		{name: "out of order partials", faults: "out-of-order-partials", class: endpoint.OK, ack: endpoint.AckText, check: func(t *testing.T, o outcome) { text(t, o, said) }},
+		{name: "unsolicited finals", faults: "unsolicited-final=both", class: endpoint.OK, ack: endpoint.AckText, check: func(t *testing.T, o outcome) {
+			text(t, o, said)
+			if o.res.UnsolicitedFinals < 1 || o.res.UnsolicitedFinals > 2 {
+				t.Errorf("%d unsolicited finals, want the one before the force and, if the session lasted, the one behind its answer", o.res.UnsolicitedFinals)
+			}
+		}},
 		{name: "silent", faults: "silent", class: endpoint.NoAnswer, ack: endpoint.AckNone},
 		{name: "abrupt close", faults: "abrupt-close", class: endpoint.Disconnected},
 		{name: "close frame", faults: "close=1011", class: endpoint.Disconnected, check: func(t *testing.T, o outcome) {
@@ -184,14 +206,10 @@ func reject(reason record.Reject, status int) func(*testing.T, outcome) {
 	}
 }
 
-// prepare starts the emulator of a case and makes its session.
-func prepare(t *testing.T, v Vendor, c kase) streamer.Job {
+// serve starts the emulator of a case.
+func serve(t *testing.T, v Vendor, c kase) *emulator.Server {
 	t.Helper()
-	turns := c.turns
-	if turns == nil {
-		turns = item.turns
-	}
-	settings := emulator.Settings{Script: script(turns), FinalDelay: emulator.Delay{Base: finalDelay}}
+	settings := emulator.Settings{Script: script(c.speech()), FinalDelay: emulator.Delay{Base: finalDelay}, TLS: c.tls}
 	for _, name := range strings.Fields(c.faults) {
 		f, err := emulator.ParseFault(name)
 		if err != nil {
@@ -204,8 +222,14 @@ func prepare(t *testing.T, v Vendor, c kase) streamer.Job {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { srv.Close() })
+	return srv
+}
+
+// prepare makes the session of a case with a server at url.
+func prepare(v Vendor, c kase, url string) streamer.Job {
+	turns := c.speech()
 	d := v.Dialect.Describe()
-	cfg := providers.Config{Endpoint: srv.URL(), Model: v.Model, SampleRate: d.SampleRates[0], Params: v.Params,
+	cfg := providers.Config{Endpoint: url, Model: v.Model, SampleRate: d.SampleRates[0], Params: v.Params,
 		Forced: d.CanForce && !c.natural, Key: providers.NewSecret("good-key-5a17")}
 	if c.natural && v.NaturalModel != "" {
 		cfg.Model = v.NaturalModel
@@ -222,7 +246,7 @@ func prepare(t *testing.T, v Vendor, c kase) streamer.Job {
 
 func stream(t *testing.T, v Vendor, c kase) outcome {
 	t.Helper()
-	rec, err := streamer.New().Stream(t.Context(), prepare(t, v, c))
+	rec, err := streamer.New().Stream(t.Context(), prepare(v, c, serve(t, v, c).URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,13 +255,15 @@ func stream(t *testing.T, v Vendor, c kase) outcome {
 	return outcome{rec: rec, res: res, last: res.Turns[len(res.Turns)-1]}
 }
 
-// script says the sentence once in each turn, a word per 300 ms.
+// script says the sentence once in each turn, evenly.
 func script(turns []record.Turn) *emulator.Script {
 	s := &emulator.Script{}
+	words := strings.Fields(said)
 	for _, t := range turns {
-		for i, w := range strings.Fields(said) {
+		pace := (t.SE - t.Start) / time.Duration(len(words))
+		for i, w := range words {
 			s.Words = append(s.Words, emulator.Word{Text: w,
-				Start: t.Start + time.Duration(i)*emulator.WordPace, End: t.Start + time.Duration(i+1)*emulator.WordPace})
+				Start: t.Start + time.Duration(i)*pace, End: t.Start + time.Duration(i+1)*pace})
 		}
 	}
 	return s
@@ -261,7 +287,7 @@ func tone(turns []record.Turn, rate int) []byte {
 func cancelled(t *testing.T, v Vendor) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("interrupted"))
 	defer cancel()
-	rec, err := streamer.New().Stream(ctx, prepare(t, v, kase{}))
+	rec, err := streamer.New().Stream(ctx, prepare(v, kase{}, serve(t, v, kase{}).URL()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,8 @@ type Call struct {
 
 	in      inbound // message being handled
 	sending Truth   // what sends are for: Kind, Force, Due
-	copies  *[]outbound
-	sent    int // messages sent, for garbage
+
+	mischief
 }
 
 // inbound is a message, when it was read, and what the stream made of it.
@@ -87,6 +87,8 @@ func newCall(s *Server, n int, conn *websocket.Conn, stream Stream, ids *rand.Ra
 		hear:   hear,
 		inbox:  make(chan inbound, inboxSize),
 		gone:   make(chan struct{}),
+
+		mischief: mischief{noise: s.rand(n, drawNoise)},
 	}
 }
 
@@ -98,13 +100,12 @@ func (c *Call) Hear(cfg Hearing) { c.hear.configure(cfg) }
 func (c *Call) Audio(pcm []byte) {
 	c.in.kind = TruthAudio
 	c.hear.audio(pcm)
-	f := &c.server.faults
-	switch {
-	case f.abruptAfter > 0 && c.hear.received() >= f.abruptAfter:
-		c.Abort()
+	switch at := c.hear.received(); {
+	case c.broken(func(t trigger) bool { return t.reached(at) }):
 	case c.hear.overflowed():
 		c.Close(websocket.ClosePolicyViolation, "emulator: too much audio without a final")
 	default:
+		c.volunteer()
 		c.say()
 	}
 }
@@ -116,12 +117,13 @@ func (c *Call) say() {
 		return
 	}
 	faults := &c.server.faults
-	if f, ok := c.hear.naturalFinal(faults.early); ok {
+	if f, ok := c.hear.naturalFinal(faults.early || faults.before && !c.rushed); ok {
+		c.rushed = true
 		c.sending.Kind = TruthFinal
 		c.stream.Final(c, f)
 	} else if c.hear.partialDue() && !faults.noPartials {
 		c.sending.Kind = TruthPartial
-		c.stream.Partial(c, c.hear.hypothesis())
+		c.sayPartial(c.hear.hypothesis())
 	}
 	c.sending = Truth{}
 }
@@ -130,11 +132,15 @@ func (c *Call) say() {
 func (c *Call) Received() time.Duration { return c.hear.received() }
 
 // Hypothesis is what a partial may show now, for streams that answer by
-// themselves. It has no words under the fault "no-partials".
+// themselves. It has no words under the fault "no-partials", and old ones at
+// times under "out-of-order-partials".
 func (c *Call) Hypothesis() Hypothesis {
 	h := c.hear.hypothesis()
-	if c.server.faults.noPartials {
+	switch f := &c.server.faults; {
+	case f.noPartials:
 		h.Words = nil
+	case f.outOfOrder:
+		h = c.reorder(h)
 	}
 	return h
 }
@@ -146,11 +152,11 @@ func (c *Call) Force(id string) {
 	c.in.kind = TruthForce
 	c.forces++
 	c.in.force = c.forces
-	switch f := &c.server.faults; {
-	case f.abrupt && f.abruptAfter == 0:
-		c.Abort()
-	case f.closeCode != 0:
-		c.Close(f.closeCode, "emulator: fault")
+	if c.broken(trigger.atForce) {
+		return
+	}
+	c.sendHuge()
+	switch {
 	case c.pending >= maxPending:
 		c.Close(websocket.ClosePolicyViolation, "emulator: too many forced endpoints without an answer")
 	default:
@@ -169,36 +175,6 @@ func (c *Call) Finish() {
 	c.in.due = c.answer([][]Final{c.hear.force(CauseFinish, "")}, 0)
 }
 
-// spoil applies the faults of answers. The outer list is one of instants.
-func (c *Call) spoil(parts []Final) [][]Final {
-	f := &c.server.faults
-	last := parts[len(parts)-1]
-	if f.emptyAck {
-		last.Start, last.Words = parts[0].Start, nil
-		parts = []Final{last}
-	}
-	answers := [][]Final{parts}
-	if n := len(last.Words); f.split > 0 && n > 1 {
-		first := last
-		first.Ack, first.Words, first.End = false, last.Words[:n/2], last.Words[n/2-1].End
-		last.Words, last.Start = last.Words[n/2:], first.End
-		answers = [][]Final{append(parts[:len(parts)-1:len(parts)-1], first), {last}}
-	}
-	if f.noAck {
-		for i, group := range answers {
-			var kept []Final
-			for _, part := range group {
-				part.Ack = false
-				if len(part.Words) > 0 {
-					kept = append(kept, part)
-				}
-			}
-			answers[i] = kept
-		}
-	}
-	return answers
-}
-
 // answer schedules the groups of finals, the first one after the final delay,
 // and returns when that is due.
 func (c *Call) answer(groups [][]Final, force int) int64 {
@@ -215,29 +191,13 @@ func (c *Call) answer(groups [][]Final, force int) int64 {
 			c.sayFinals(group, what)
 			if last {
 				c.pending--
+				c.answered(force)
 				c.say()
 			}
 		}})
 	}
 	c.lastDue = due
 	return first
-}
-
-// sayFinals lets the stream say one group of an answer.
-func (c *Call) sayFinals(group []Final, what Truth) {
-	c.sending = what
-	defer func() { c.sending = Truth{} }()
-	var copies []outbound
-	if c.server.faults.duplicate && what.Force > 0 {
-		c.copies = &copies
-	}
-	for _, f := range group {
-		c.stream.Final(c, f)
-	}
-	c.copies = nil
-	for _, m := range copies {
-		c.send(m)
-	}
 }
 
 // SendText sends a text message.
@@ -257,17 +217,13 @@ func (c *Call) SendJSON(v any) {
 func (c *Call) SendBinary(data []byte) { c.send(outbound{true, data}) }
 
 func (c *Call) send(m outbound) {
-	f := &c.server.faults
-	if c.closing || c.dead || f.silent {
+	if c.closing || c.dead || c.server.faults.silent || c.mute.Load() {
 		return
 	}
 	if c.copies != nil {
 		*c.copies = append(*c.copies, m)
 	}
-	c.sent++
-	if f.garbageEvery > 0 && c.sent%f.garbageEvery == 0 {
-		c.write(outbound{false, []byte(`{"type":"garbage","text":`)})
-	}
+	c.disturb()
 	c.write(m)
 }
 
@@ -276,10 +232,18 @@ func (c *Call) write(m outbound) {
 	if m.binary {
 		kind, op = websocket.BinaryMessage, "binary"
 	}
+	c.writeWith(op, len(m.data), func() error { return c.conn.WriteMessage(kind, m.data) })
+}
+
+// writeWith writes one message by fn and keeps the truth about it.
+func (c *Call) writeWith(op string, size int, fn func() error) {
+	if c.dead {
+		return
+	}
 	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	t := c.sending
 	t.At = c.server.clock.now()
-	err := c.conn.WriteMessage(kind, m.data)
+	err := fn()
 	t.Done = c.server.clock.now()
 	if err != nil {
 		c.dead = true
@@ -288,14 +252,14 @@ func (c *Call) write(m outbound) {
 	if t.Kind == "" {
 		t.Kind = TruthControl
 	}
-	t.Conn, t.Event, t.Op, t.Bytes, t.Audio = c.n, TruthSend, op, len(m.data), c.Received()
+	t.Conn, t.Event, t.Op, t.Bytes, t.Audio = c.n, TruthSend, op, size, c.Received()
 	c.server.truth.add(t)
 }
 
 // Close sends a close frame and ends the stream. A code of 0 sends an empty
 // close frame.
 func (c *Call) Close(code int, reason string) {
-	if c.closing || c.dead {
+	if c.closing || c.dead || c.mute.Load() {
 		return
 	}
 	c.closing = true
@@ -348,6 +312,7 @@ func (t *Timer) Stop() { t.c.tasks.remove(t.t) }
 // run serves the connection until it is over.
 func (c *Call) run(ctx context.Context) {
 	c.conn.SetReadLimit(maxMessage)
+	c.arm()
 	stop := make(chan struct{})
 	go c.read(stop)
 	c.stream.Open(c)
@@ -436,6 +401,10 @@ func (c *Call) handle(m inbound) {
 // read reads messages until the connection is over.
 func (c *Call) read(stop <-chan struct{}) {
 	defer close(c.gone)
+	if c.server.faults.neverRead { // so nobody sees the client leave: it stays until the stream or the server ends
+		<-stop
+		return
+	}
 	for {
 		kind, data, err := c.conn.ReadMessage()
 		at := c.server.clock.now()
@@ -449,6 +418,9 @@ func (c *Call) read(stop <-chan struct{}) {
 		select {
 		case c.inbox <- m:
 		case <-stop:
+			return
+		}
+		if !c.rest(len(data), stop) {
 			return
 		}
 	}

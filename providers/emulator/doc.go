@@ -23,6 +23,12 @@
 // answered in real time: all words heard at the instant of the force become
 // final, and the answer leaves one final delay after the force was received.
 //
+// # Faults
+//
+// Faults ([FaultDocs]) can be armed together. Those that break a stream at the
+// same moment do so in this order: reset, abrupt-close, close, half-open. What
+// they draw at random comes from the server's seed.
+//
 // # Keys
 //
 // Emulators accept every key that is not empty and does not begin with "bad";

@@ -84,13 +84,16 @@ func TestParseFault(t *testing.T) {
 	for _, good := range []string{
 		"no-partials", "no-ack", "empty-ack", "split-final=200ms", "final-before-force", "abrupt-close",
 		"abrupt-close=1.5s", "refuse=429", "close=1011", "silent", "garbage", "garbage=1", "duplicate-final",
+		"out-of-order-partials", "unsolicited-final", "unsolicited-final=before", "unsolicited-final=both", "revised-final",
+		"binary-garbage", "unknown-type=7", "huge-message", "huge-message=1024", "half-open", "half-open=1s", "slow-read=100",
+		"never-read", "close=4008:2s", "reset", "reset=1s", "refuse=429:7s", "hang-handshake", "plain-tls",
 	} {
 		if _, err := ParseFault(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
 	for bad, want := range map[string]string{
-		"nonsense":        "known are no-partials, no-ack",
+		"nonsense":        "known are no-partials, out-of-order-partials, no-ack",
 		"no-ack=1":        "takes no argument",
 		"split-final":     "split-final=DELAY",
 		"split-final=0s":  "above 0",
@@ -100,6 +103,18 @@ func TestParseFault(t *testing.T) {
 		"close=99999":     "from 1000 to 4999",
 		"garbage=0":       "from 1",
 		"abrupt-close=-1": "above 0",
+
+		"unsolicited-final=x": "before, after, both",
+		"unknown-type=0":      "from 1",
+		"huge-message=2000":   "from 1 to 1024",
+		"half-open=0s":        "above 0",
+		"slow-read=99":        "from 100",
+		"never-read=1":        "takes no argument",
+		"close=1011:0s":       "above 0",
+		"close=1006:1s":       "cannot be sent",
+		"refuse=429:":         "above 0",
+		"refuse=429:1500ms":   "whole seconds",
+		"refuse=700:1s":       "from 400 to 599",
 	} {
 		if _, err := ParseFault(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", bad, err, want)

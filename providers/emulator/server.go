@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,6 +41,8 @@ type Settings struct {
 	Seed uint64
 	// Faults are armed together.
 	Faults []Fault
+	// TLS serves wss with a certificate made at the start; see [Server.CertPEM].
+	TLS bool
 	// Truth receives the truth log as JSON Lines of [Truth]; nil means none. It is
 	// complete when Close has returned.
 	Truth io.Writer
@@ -52,6 +56,7 @@ type Server struct {
 	clock    clock
 	truth    *truthLog
 	listener net.Listener
+	cert     *certificate // nil without TLS
 	http     *http.Server
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -76,6 +81,11 @@ func Start(ctx context.Context, vendor Vendor, settings Settings) (*Server, erro
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
+	if settings.TLS {
+		if s.cert, err = newCertificate(addr); err != nil {
+			return nil, fmt.Errorf("emulator: %w", err)
+		}
+	}
 	if s.listener, err = net.Listen("tcp", addr); err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
@@ -87,7 +97,11 @@ func Start(ctx context.Context, vendor Vendor, settings Settings) (*Server, erro
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	go func() { _ = s.http.Serve(stampingListener{s.listener, s.clock}) }()
+	var listener net.Listener = stampingListener{s.listener, s.clock}
+	if s.cert != nil && !s.faults.plainTLS {
+		listener = tls.NewListener(listener, s.cert.config())
+	}
+	go func() { _ = s.http.Serve(listener) }()
 	context.AfterFunc(s.ctx, func() { _ = s.Close() })
 	return s, nil
 }
@@ -114,6 +128,12 @@ func (s *Server) check() error {
 			return err
 		}
 	}
+	if _, ok := s.vendor.(Reviser); s.faults.revised && !ok {
+		return errors.New("fault revised-final: a final of this vendor never changes")
+	}
+	if s.faults.plainTLS && !set.TLS {
+		return errors.New("fault plain-tls: needs a server with TLS")
+	}
 	return nil
 }
 
@@ -136,8 +156,22 @@ func loopback(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// URL is where the emulator listens, ws://host:port without a path.
-func (s *Server) URL() string { return "ws://" + s.listener.Addr().String() }
+// URL is where the emulator listens, ws://host:port without a path, or wss.
+func (s *Server) URL() string {
+	if s.cert != nil {
+		return "wss://" + s.listener.Addr().String()
+	}
+	return "ws://" + s.listener.Addr().String()
+}
+
+// CertPEM is the certificate of a server with TLS, for clients to trust: it is its
+// own authority. It is nil without TLS.
+func (s *Server) CertPEM() []byte {
+	if s.cert == nil {
+		return nil
+	}
+	return s.cert.pem
+}
 
 // Close stops listening, closes all streams with code 1001, waits for them and
 // completes the truth log, whose error it returns. It may be called more than
@@ -172,6 +206,7 @@ const (
 	drawIDs = iota
 	drawDelays
 	drawErrors
+	drawNoise
 	draws
 )
 
@@ -188,6 +223,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.work.Done()
 	at := s.clock.now()
+	if s.faults.hang {
+		s.hang(r, n)
+	}
 	ids := s.rand(n, drawIDs)
 	accepted, refusal := s.judge(r, ids)
 	if refusal != nil {
@@ -202,6 +240,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	up := websocket.Upgrader{
 		// Plain loopback clients have no origin that means anything.
 		CheckOrigin: func(*http.Request) bool { return true },
+	}
+	if s.faults.huge > 0 {
+		up.WriteBufferSize = hugePiece
 	}
 	if accepted.Subprotocol != "" {
 		up.Subprotocols = []string{accepted.Subprotocol}
@@ -220,9 +261,28 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.work.Go(func() { newCall(s, n, conn, accepted.Stream, ids).run(s.ctx) })
 }
 
-func (s *Server) judge(r *http.Request, ids *rand.Rand) (*Accepted, *Refusal) {
-	if s.faults.refuse != 0 {
-		return nil, s.vendor.Refuse(r, ids, s.faults.refuse)
+// hang holds a handshake until the client gives up or the server closes. It does
+// not return.
+func (s *Server) hang(r *http.Request, n int) {
+	select {
+	case <-r.Context().Done():
+	case <-s.ctx.Done():
 	}
-	return s.vendor.Accept(r, ids)
+	s.truth.add(Truth{At: s.clock.now(), Conn: n, Event: TruthGone})
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Server) judge(r *http.Request, ids *rand.Rand) (*Accepted, *Refusal) {
+	f := &s.faults
+	if f.refuse == 0 {
+		return s.vendor.Accept(r, ids)
+	}
+	refusal := s.vendor.Refuse(r, ids, f.refuse)
+	if f.retryAfter > 0 {
+		if refusal.Header == nil {
+			refusal.Header = make(http.Header)
+		}
+		refusal.Header.Set("Retry-After", strconv.Itoa(int(f.retryAfter.Seconds())))
+	}
+	return nil, refusal
 }

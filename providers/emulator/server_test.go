@@ -3,6 +3,8 @@ package emulator
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +91,12 @@ func start(t *testing.T, set Settings) *Server {
 
 func dial(t *testing.T, s *Server) *websocket.Conn {
 	t.Helper()
-	conn, _, err := websocket.DefaultDialer.Dial(s.URL(), http.Header{"Key": {"good"}})
+	d := websocket.Dialer{}
+	if pem := s.CertPEM(); pem != nil {
+		d.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		d.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
+	}
+	conn, _, err := d.Dial(s.URL(), http.Header{"Key": {"good"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,6 +172,15 @@ func TestFaults(t *testing.T) {
 			"hello", `{"type":"garbage","text":`, "partial: one two three",
 			"ack: one two three", `{"type":"garbage","text":`, "final: ",
 		}, "1000"},
+		{"unknown-type=2", []string{
+			"hello", `{"type":"emulator.unknown","number":2}`, "partial: one two three",
+			"ack: one two three", `{"type":"emulator.unknown","number":4}`, "final: ",
+		}, "1000"},
+		{"unsolicited-final", []string{"hello", "partial: one two three", "ack: one two three", "final: thank you", "final: "}, "1000"},
+		{"unsolicited-final=before", []string{"hello", "final: one two three", "ack: ", "final: "}, "1000"},
+		{"half-open=1s", []string{"hello"}, "broken"},
+		{"reset", []string{"hello", "partial: one two three"}, "broken"},
+		{"close=4008:1s", []string{"hello"}, "4008"},
 		{"no-partials duplicate-final split-final=1ms", []string{
 			"hello", "final: one", "final: one", "ack: two three", "ack: two three", "final: ",
 		}, "1000"},
@@ -179,6 +195,9 @@ func TestFaults(t *testing.T) {
 					kind, data = websocket.BinaryMessage, pcm
 				}
 				_ = conn.WriteMessage(kind, data)
+			}
+			if test.end == "broken" {
+				_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // half-open sockets do not end by themselves
 			}
 			got, end := readAll(conn)
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -241,6 +260,8 @@ func TestStartRefuses(t *testing.T) {
 		{Settings{WordErrorRate: 1.5}, "word error rate"},
 		{Settings{Faults: []Fault{{Name: "x"}}}, "unknown fault"},
 		{Settings{Script: &Script{}}, "no words"},
+		{Settings{Faults: []Fault{{Name: "revised-final"}}}, "never changes"},
+		{Settings{Faults: []Fault{{Name: "plain-tls"}}}, "needs a server with TLS"},
 	} {
 		s, err := Start(context.Background(), toy{}, test.set)
 		if err == nil {

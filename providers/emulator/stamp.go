@@ -21,7 +21,7 @@ func (l stampingListener) Accept() (net.Conn, error) {
 // kernelStamp is the kernel's stamp, on the machine's monotonic clock, of the
 // last segment that the last read of conn returned; 0 where there is none.
 func kernelStamp(conn net.Conn) int64 {
-	if s, ok := conn.(interface{ lastStamp() int64 }); ok {
+	if s, ok := belowTLS(conn).(interface{ lastStamp() int64 }); ok {
 		return s.lastStamp()
 	}
 	return 0

@@ -19,6 +19,13 @@ type Vendor interface {
 	Refuse(r *http.Request, rnd *rand.Rand, status int) *Refusal
 }
 
+// Reviser is a [Vendor] in whose protocol a final may change again: its streams
+// know what to do with [Final.Revises].
+type Reviser interface {
+	Vendor
+	Revises()
+}
+
 // Accepted is a handshake that goes through.
 type Accepted struct {
 	Stream Stream
@@ -108,6 +115,9 @@ type Final struct {
 	Ack        bool
 	Words      []Word // may be empty
 	Start, End time.Duration
+	// Revises tells that the words replace those of the final before it, which had
+	// the same ID and was closed. Only streams of a [Reviser] are told.
+	Revises bool
 }
 
 // Text joins the words with spaces.

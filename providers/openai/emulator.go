@@ -23,7 +23,11 @@ type Emulator struct {
 	Swap bool
 }
 
-var _ emulator.Vendor = Emulator{}
+var _ emulator.Reviser = Emulator{}
+
+// Revises implements [emulator.Reviser]: completed events set the transcript of an
+// item, so that a second one changes it.
+func (Emulator) Revises() {}
 
 // minCommit is 100 ms of PCM at 24 kHz, in bytes.
 const minCommit = 4800
@@ -323,8 +327,11 @@ func (s *emulatorStream) deltas(c *emulator.Call, item *emulatorItem) {
 // Final implements [emulator.Stream].
 func (s *emulatorStream) Final(c *emulator.Call, f emulator.Final) {
 	f.Words = s.afterClear(f.Words)
-	switch f.Cause {
-	case emulator.CauseForce:
+	switch {
+	case f.Revises && f.Ack:
+		s.complete(c, &emulatorItem{id: f.ID, words: f.Words, start: f.Start, end: f.End})
+	case f.Revises: // of an item that never was completed
+	case f.Cause == emulator.CauseForce:
 		s.answer(c, f)
 	default:
 		s.commitItself(c, f)
