@@ -3,10 +3,11 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps build lint test oracle fuzz corpus demo clean
+.PHONY: help deps build lint test oracle fuzz bench soak corpus demo clean
 
 GO ?= go
 FUZZTIME ?= 20s
+SOAK ?= 10m
 
 # Environment of the oracle test: silero-vad-go is linked against ONNX Runtime
 # at build time, with the C header that yalue/onnxruntime_go carries.
@@ -38,6 +39,12 @@ oracle: deps ## our VAD against an independent library
 
 fuzz: deps ## every fuzz target for FUZZTIME (20s)
 	@GO=$(GO) scripts/fuzz.sh $(FUZZTIME)
+
+bench: deps ## Go benchmarks of what runs beside a session, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./streamer ./record ./vad ./endpoint ./providers/... ./scoring/...
+
+soak: ## 100 streams with random faults for SOAK (10m): memory, goroutines, classes
+	STTBENCH_SOAK=$(SOAK) $(GO) test -tags soak -run Soak -v -timeout 2h ./providers/conformance
 
 corpus: deps ## the demo corpus in testdata/demo
 	@scripts/demo-corpus.sh

@@ -55,7 +55,7 @@ func TestImportsRunDownwards(t *testing.T) {
 		{"sttbench/providers/emulator", "sttbench/streamer"},
 		{"sttbench/providers/conformance", "sttbench/providers/deepgram", "sttbench/providers/openai", "sttbench/providers/vosk"},
 		{"sttbench/providers/catalogue"},
-		{"sttbench/runs"},
+		{"sttbench/runs", "sttbench/calibrate"},
 		{"sttbench/report"},
 		{"sttbench/cmd/sttlocal/internal/pocketsphinx"},
 		{"sttbench/cmd/sttbench", "sttbench/cmd/sttlocal"},

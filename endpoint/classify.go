@@ -63,11 +63,11 @@ func (t *turnState) classifyForced(o *Outcome, r Rules) {
 		o.Class = OK
 		o.answered(t, t.last.at)
 		o.FinalText = t.last.fixed
-	case t.everythingFinal(t.tail):
+	case t.everythingFinal(t.unfinished()):
 		o.Class = EarlyFinal
 		o.answered(t, t.early.at)
 		o.FinalText = t.end.fixed
-	case t.acked && (t.tail || t.early.set):
+	case t.acked && (t.unfinished() || t.early.set):
 		o.Class = TailLost
 		o.answered(t, t.closedAt)
 	case t.acked:
@@ -94,7 +94,7 @@ func (t *turnState) classifyNatural(o *Outcome, r Rules) {
 		o.answered(t, t.shortFinal.at)
 		o.TTFFirst = o.TTF
 		o.FinalText, o.FirstFinalText = t.shortFinal.fixed, t.shortFinal.fixed
-	case t.everythingFinal(t.tail):
+	case t.everythingFinal(t.tailAtEnd):
 		o.Class = EarlyFinal
 		o.answered(t, t.early.at)
 		o.FinalText = t.end.fixed

@@ -42,6 +42,7 @@ type turnState struct {
 	early        hit  // last text-bearing final between the turn's start and F0
 	earlyReach   bool // it reached SE, or did not say how far it reaches
 	earlyPartial bool // a text-bearing partial between the turn's start and F0
+	tailAtEnd    bool // text that was not final when the turn's end was marked
 
 	// The transcript when the turn was decided.
 	end  hit
@@ -98,7 +99,7 @@ func (j *judge) expire(at time.Duration) {
 		}
 		if !t.mark.Forced {
 			window := t.mark.T0 + j.rules.NaturalWindow
-			if at > window && (t.shortFinal.set || t.everythingFinal(j.text.HasTail())) {
+			if at > window && (t.shortFinal.set || t.everythingFinal(t.tailAtEnd)) {
 				j.decide(t, window)
 				continue
 			}
@@ -119,6 +120,9 @@ func (j *judge) judge(at time.Duration, d record.Decoded) {
 	owner := j.ownerOf(at, d)
 	text := d.TextBearing()
 	for _, t := range j.turns {
+		if t.mark == nil || at < t.mark.F0 {
+			t.tailAtEnd = j.text.HasTail()
+		}
 		if text && at >= t.turn.Start && !t.spoken.set {
 			t.spoken = j.hit(at)
 		}
@@ -160,6 +164,17 @@ func (t *turnState) everythingFinal(tail bool) bool {
 	return t.early.set && t.earlyReach && !tail
 }
 
+// unfinished tells whether text of this turn stayed that is not final: a tail at the
+// end that was there when the turn was marked or came in its window. Without that it
+// belongs to a turn that began meanwhile.
+func (t *turnState) unfinished() bool { return t.tail && (t.tailAtEnd || t.any.set) }
+
+// later tells whether an event is about audio from after the turn: it cannot be
+// its answer, whenever it comes.
+func (t *turnState) later(d record.Decoded) bool {
+	return d.AudioStart != nil && *d.AudioStart >= t.turn.EOS
+}
+
 func (t *turnState) open(at time.Duration) bool {
 	return t.mark != nil && !t.closed && at >= t.mark.F0
 }
@@ -170,7 +185,7 @@ func (t *turnState) open(at time.Duration) bool {
 func (j *judge) ownerOf(at time.Duration, d record.Decoded) *turnState {
 	oldest := func(free bool) *turnState {
 		for _, t := range j.turns {
-			if t.open(at) && !(free && t.keyed) {
+			if t.open(at) && !t.later(d) && !(free && t.keyed) {
 				return t
 			}
 		}
@@ -183,7 +198,7 @@ func (j *judge) ownerOf(at time.Duration, d record.Decoded) *turnState {
 	t, known := j.keys[d.Key]
 	if !known {
 		if d.Kind != record.Ack && !d.Closes {
-			return first
+			return oldest(true)
 		}
 		if t = oldest(true); t != nil {
 			t.keyed = true
@@ -238,7 +253,7 @@ func (j *judge) noteAnswer(t *turnState, at time.Duration, d record.Decoded) {
 // first final inside the window that reaches SE answers the turn at once; after
 // the window whatever comes first does.
 func (j *judge) natural(t *turnState, at time.Duration, d record.Decoded) {
-	if !d.TextBearing() || (d.AudioEnd != nil && *d.AudioEnd <= t.turn.Start) {
+	if !d.TextBearing() || t.later(d) || (d.AudioEnd != nil && *d.AudioEnd <= t.turn.Start) {
 		return
 	}
 	late := at > t.mark.T0+j.rules.NaturalWindow

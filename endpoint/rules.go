@@ -77,6 +77,10 @@ func Outcomes(s *record.Session, r Rules) Result {
 	}
 	for _, t := range j.turns {
 		o := t.outcome(r, &j.text)
+		if o.CensoredAt != nil && t.mark != nil {
+			// Nothing is known of what came after the session's end.
+			*o.CensoredAt = min(*o.CensoredAt, ToMillis(s.Close.At-t.mark.T0))
+		}
 		switch {
 		case fail.class != "" && !t.closed:
 			o.spoil(fail.class, fail.reason)

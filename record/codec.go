@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -275,12 +276,48 @@ func (s *Session) check() error {
 			return fmt.Errorf("record: mark %d is out of order", i)
 		}
 	}
+	if s.Open.Item.Duration < 0 || s.Open.Item.Weight < 0 {
+		return fmt.Errorf("record: item %s: negative duration or weight", s.Open.Item.ID)
+	}
+	if err := s.checkWords(); err != nil {
+		return err
+	}
 	for i, t := range s.Turns.List {
 		if t.SE < t.Start || t.EOS < t.SE {
 			return fmt.Errorf("record: turn %d: want start ≤ se ≤ eos", i)
 		}
 	}
 	return nil
+}
+
+// checkWords refuses words of a closed list that are not in it.
+func (s *Session) checkWords() error {
+	var err error
+	one := func(what, got string, of ...string) {
+		if err == nil && got != "" && !slices.Contains(of, got) {
+			err = fmt.Errorf("record: %s %q: want one of %s", what, got, strings.Join(of, ", "))
+		}
+	}
+	c := s.Close
+	one("how", string(c.How), string(Settled), string(Remote), string(Failed), string(Cancelled))
+	one("phase", string(c.Phase), string(PhasePrepare), string(PhaseDNS), string(PhaseTCP), string(PhaseTLS),
+		string(PhaseUpgrade), string(PhaseReady), string(PhaseStream), string(PhaseFinish))
+	rejects := []string{string(RejectAuth), string(RejectQuota), string(RejectRate), string(RejectBadRequest), string(RejectServer)}
+	one("reject", string(c.Reject), rejects...)
+	for _, d := range s.Delays {
+		one("delay kind", string(d.Kind), string(DelayWrite), string(DelayCanary))
+	}
+	for _, e := range s.Events {
+		one("op", string(e.Op), string(Text), string(Binary), string(Proto), string(Ping), string(HalfClose), string(CloseOp))
+		for _, d := range e.Decoded {
+			one("event kind", string(d.Kind), string(Ready), string(Partial), string(Final), string(Ack), string(EndOfTurn),
+				string(SpeechStarted), string(Reopen), string(Warning), string(Error), string(Done))
+			one("mode", string(d.Mode), string(Replace), string(Append))
+			one("join", string(d.Join), string(JoinSpace), string(Verbatim))
+			one("reject", string(d.Reject), rejects...)
+		}
+	}
+	return err
 }
 
 func hasText(s string) bool {

@@ -77,6 +77,8 @@ type TargetAggregate struct {
 	UnsolicitedFinals int `json:"unsolicited_finals"`
 	UnsolicitedAcks   int `json:"unsolicited_acks"`
 	DecodeErrors      int `json:"decode_errors"`
+	// NotScored counts sessions whose text counts but could not be scored.
+	NotScored int `json:"not_scored,omitempty"`
 	// Reasons counts why turns failed, by the provider's or system's word.
 	Reasons map[string]int `json:"reasons,omitempty"`
 }
@@ -180,6 +182,10 @@ func (a *aggregation) add(target int, s *record.Session, lines []OutcomeLine, sc
 	t.agg.UnsolicitedFinals += c.UnsolicitedFinals
 	t.agg.UnsolicitedAcks += c.UnsolicitedAcks
 	t.agg.DecodeErrors += c.DecodeErrors
+	if c.NotScored != "" {
+		t.agg.NotScored++
+		t.agg.Reasons["not scored: "+c.NotScored]++
+	}
 	if score != nil {
 		t.score(s, score)
 	}

@@ -121,6 +121,9 @@ func LoadConfig(path string) (*Config, error) {
 	if err := strictyaml.Decode(path, data, &c); err != nil {
 		return nil, &configError{err}
 	}
+	if c.NaturalWindow == endpoint.DefaultNaturalWindow {
+		c.NaturalWindow = min(c.NaturalWindow, c.Deadline) // a default must not be in the way
+	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return nil, &configError{err}

@@ -42,6 +42,8 @@ type SessionCounts struct {
 	Connect           endpoint.Millis `json:"connect_ms"` // from the start to audio
 	RTT               endpoint.Millis `json:"rtt_ms"`
 	Warm              bool            `json:"warm"`
+	// NotScored says why a text that counts could not be scored.
+	NotScored string `json:"not_scored,omitempty"`
 }
 
 // ScoreLine is one line of scores.jsonl: one session with a reference whose text
@@ -122,10 +124,7 @@ func compute(d *dir, cfg *Config) (*Aggregate, error) {
 				if s == nil {
 					s = notRun(cfg, t, it, turns[k].Turns, repeat)
 				}
-				lines, score, err := judge(cfg, profile, s)
-				if err != nil {
-					return nil, &DirError{d.path, fmt.Errorf("score %s: %w", s.Open.Session, err), ""}
-				}
+				lines, score := judge(cfg, profile, s)
 				outcomes = append(outcomes, lines...)
 				if score != nil {
 					scores = append(scores, *score)
@@ -167,7 +166,7 @@ func notRun(cfg *Config, t TargetConfig, it record.Item, turns record.Turns, rep
 }
 
 // judge makes the lines of one session.
-func judge(cfg *Config, profile normalize.Profile, s *record.Session) ([]OutcomeLine, *ScoreLine, error) {
+func judge(cfg *Config, profile normalize.Profile, s *record.Session) ([]OutcomeLine, *ScoreLine) {
 	res := endpoint.Outcomes(s, cfg.rules())
 	var lines []OutcomeLine
 	for _, o := range res.Turns {
@@ -178,10 +177,14 @@ func judge(cfg *Config, profile normalize.Profile, s *record.Session) ([]Outcome
 	last.Settled = res.SettledText
 	last.Session = counts(s, res)
 	if !s.Open.Item.HasReference || !last.Class.Scored() {
-		return lines, nil, nil
+		return lines, nil
 	}
 	score, err := scoreText(profile, s.Open.Item.Reference, last)
-	return lines, score, err
+	if err != nil {
+		// What one provider says must not cost the results of all.
+		last.Session.NotScored = err.Error()
+	}
+	return lines, score
 }
 
 func counts(s *record.Session, res endpoint.Result) *SessionCounts {

@@ -353,7 +353,7 @@ func TestConfigErrors(t *testing.T) {
 		{"force", "datasets: [{manifest: m}]\ntargets: [{provider: vosk, force: always}]\n", `c.yaml: targets[0] (vosk): force: "always": want auto or off`},
 		{"profile", ok + "profile: none\n", "c.yaml: profile: "},
 		{"vad", ok + "vad: {threshold: 2}\n", "c.yaml: vad: "},
-		{"window beyond deadline", ok + "deadline: 1s\n", "c.yaml: natural_window: 2s: want more than 0 and at most the deadline of 1s"},
+		{"window beyond deadline", ok + "deadline: 1s\nnatural_window: 3s\n", "c.yaml: natural_window: 3s: want more than 0 and at most the deadline of 1s"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,6 +37,9 @@ type stampedConn struct {
 	clock clock
 	raw   *rawConn // nil where the socket gives no access
 	read  stamp    // of the last read that brought bytes
+	// limit is how many more bytes may be read; 0 is no limit. It bounds the answer
+	// to the handshake, of which net/http reads headers without end.
+	limit int
 
 	mu       sync.Mutex
 	backlog  []byte        // not yet taken by the kernel
@@ -48,17 +51,32 @@ type stampedConn struct {
 }
 
 func newStampedConn(conn net.Conn, c clock) *stampedConn {
-	return &stampedConn{Conn: conn, clock: c, raw: newRawConn(conn, c)}
+	return &stampedConn{Conn: conn, clock: c, raw: newRawConn(conn, c), limit: maxHandshake}
 }
 
 // Read implements net.Conn.
 func (c *stampedConn) Read(p []byte) (int, error) {
 	if c.raw != nil {
-		return c.raw.read(p, &c.read)
+		return c.counted(c.raw.read(p, &c.read))
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.read = stamp{user: c.clock.now()}
+	}
+	return c.counted(n, err)
+}
+
+// errHandshake tells that the answer to the handshake has no end.
+var errHandshake = errors.New("the answer to the handshake is larger than 1 MiB")
+
+const maxHandshake = 1 << 20
+
+func (c *stampedConn) counted(n int, err error) (int, error) {
+	if c.limit > 0 {
+		if c.limit -= n; c.limit <= 0 {
+			c.limit = 1 // every further read fails as well
+			return 0, errHandshake
+		}
 	}
 	return n, err
 }

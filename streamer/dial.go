@@ -87,7 +87,8 @@ func (s *Streamer) request(ctx context.Context, r *providers.Request) (*provider
 	if r.Header != nil {
 		req.Header = r.Header.Clone()
 	}
-	transport := &http.Transport{TLSClientConfig: s.TLS, DialContext: s.DialContext}
+	transport := &http.Transport{TLSClientConfig: s.TLS, DialContext: s.DialContext,
+		MaxResponseHeaderBytes: maxHandshake}
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
@@ -127,6 +128,9 @@ func (s *Streamer) dial(ctx context.Context, d *providers.Dial, c *record.Connec
 		ReadBufferSize:    writeBuffer,
 	}
 	ws, resp, err := dialer.DialContext(ctx, d.URL, d.Header)
+	if p.unwatch != nil {
+		p.unwatch()
+	}
 	c.DNS, c.TCP, c.TLS = p.dns, p.tcp, p.tlsTime
 	if p.upgradeStart > 0 {
 		c.Upgrade = s.clock.now() - p.upgradeStart
@@ -144,6 +148,7 @@ func (s *Streamer) dial(ctx context.Context, d *providers.Dial, c *record.Connec
 	if err != nil {
 		return nil, nil, &connectError{p.now, bareURLError(err)}
 	}
+	p.conn.limit = 0
 	c.RTT = roundTrip(p.conn.Conn)
 	c.Warm = s.warm(c.Address)
 	ws.SetReadLimit(maxMessage)
@@ -160,6 +165,7 @@ type phases struct {
 	dns, tcp, tlsTime time.Duration
 	upgradeStart      time.Duration
 	conn              *stampedConn
+	unwatch           func() bool // ends the watch over the context
 }
 
 func (p *phases) dialPlain(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -219,5 +225,8 @@ func (p *phases) dialTCP(ctx context.Context, network, addr string) (net.Conn, e
 	p.now = record.PhaseTCP
 	p.tcp = p.clock.now() - start - p.dns
 	p.conn = newStampedConn(conn, p.clock)
+	// gorilla obeys the context's deadline while it waits for the handshake, but not
+	// its cancellation.
+	p.unwatch = context.AfterFunc(ctx, p.conn.abort)
 	return p.conn, nil
 }

@@ -23,6 +23,9 @@ const (
 	maxEvents   = 200_000
 	maxReceived = 256 << 20 // bytes of all messages
 	maxRaw      = 8 << 10   // bytes of one message kept verbatim
+	maxText     = 512 << 10 // bytes of text kept of one event: hours of speech
+	maxWords    = 5_000     // words kept of one event
+	maxDecoded  = 16        // events kept of one message
 )
 
 // errEnded tells that the provider ended the stream in its own protocol.
@@ -120,6 +123,7 @@ func (r *reader) ended(at stamp, err error) error {
 func (r *reader) handle(at stamp, f providers.Frame) error {
 	f.Data = r.run.secret.bytes(f.Data)
 	decoded, replies, err := r.dialect.Decode(time.Now(), f)
+	decoded = capped(decoded)
 	e := record.Event{User: at.user - r.zero(), Op: f.Op, Bytes: len(f.Data), Code: f.Code, Decoded: decoded}
 	if at.hasKernel {
 		kernel := at.kernel - r.zero()
@@ -151,6 +155,22 @@ func (r *reader) handle(at stamp, f providers.Frame) error {
 	return last
 }
 
+// capped bounds what one message can add to a record, so that the record can always
+// be read again.
+func capped(decoded []record.Decoded) []record.Decoded {
+	decoded = decoded[:min(len(decoded), maxDecoded)]
+	for i := range decoded {
+		d := &decoded[i]
+		d.Words = d.Words[:min(len(d.Words), maxWords)]
+		for _, s := range []*string{&d.Text, &d.Cause, &d.Segment, &d.Key} {
+			if len(*s) > maxText {
+				*s = strings.ToValidUTF8((*s)[:maxText], "")
+			}
+		}
+	}
+	return decoded
+}
+
 // begin chooses t0 and rewrites the stamps taken before it. A provider that says
 // ready twice changes nothing.
 func (r *reader) begin(ready time.Duration) {
@@ -159,15 +179,20 @@ func (r *reader) begin(ready time.Duration) {
 	}
 	r.readyAt = ready
 	t0 := r.run.streamer.start(r.run)
-	for i := range r.list {
-		r.list[i].User -= t0
-		if k := r.list[i].Kernel; k != nil {
-			*k -= t0
-		}
-	}
+	rebase(r.list, t0)
 	r.t0.Store(int64(t0))
 	r.begun.Store(true)
 	close(r.ready)
+}
+
+// rebase turns stamps of the clock into stamps since t0.
+func rebase(events []record.Event, t0 time.Duration) {
+	for i := range events {
+		events[i].User -= t0
+		if k := events[i].Kernel; k != nil {
+			*k -= t0
+		}
+	}
 }
 
 // zero is t0 as a stamp of the clock, 0 before it is set.

@@ -27,8 +27,9 @@ type run struct {
 	reader   *reader
 	rec      record.Session
 	chunks   []record.Chunk
-	marked   int // marks whose T0 is known to be the kernel's
-	stuck    int // first chunk that waits for the peer to read, -1: none
+	delays   []record.Delay // found while sending
+	marked   int            // marks whose T0 is known to be the kernel's
+	stuck    int            // first chunk that waits for the peer to read, -1: none
 
 	// With a pacer, chunks are written on its thread and everything else that is
 	// sent on the session's goroutine: writing keeps them apart. Neither blocks.
@@ -373,6 +374,11 @@ func (r *run) force(turn record.Turn, m *record.Mark) error {
 	m.F0 = r.now()
 	err = r.write(frames)
 	m.T0 = r.now()
+	// A write that does not block takes microseconds. If this one took long, we were
+	// not run between it and the second stamp, and TTF would come out too short.
+	if by := m.T0 - m.F0; r.conn.conn.raw != nil && by >= record.DelayFloor {
+		r.delays = append(r.delays, record.Delay{Kind: record.DelayWrite, At: m.F0, By: by})
+	}
 	if r.about.ForceEndsStream {
 		r.ended = true
 	}
@@ -512,6 +518,8 @@ func (r *run) seal(start time.Duration, end record.Close) {
 		r.rec.Connect.Stamps = stampsOf(r.rec.Events)
 		if r.reader.started() {
 			zero = r.reader.zero()
+		} else {
+			rebase(r.rec.Events, zero)
 		}
 	}
 	r.rec.Open.T0Wall = r.clock().wall(zero).UTC()
@@ -530,7 +538,7 @@ func (r *run) seal(start time.Duration, end record.Close) {
 	}
 	summary(sent, r.chunks)
 	r.rec.Client = client(r.before, r.clock().usage())
-	r.rec.Delays = lateWrites(r.chunks)
+	r.rec.Delays = append(lateWrites(r.chunks), r.delays...)
 	if r.canary != nil {
 		for _, d := range r.canary.since(start) {
 			d.At -= zero

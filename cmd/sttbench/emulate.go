@@ -24,6 +24,8 @@ type emulateCmd struct {
 	WordErrorRate float64       `placeholder:"X" default:"0" help:"Probability from 0 to 1 that a word is misheard (${default})."`
 	Seed          uint64        `placeholder:"N" default:"0" help:"Seed of ids, delays and errors (${default}): the same seed draws the same."`
 	Fault         []string      `sep:"none" placeholder:"NAME[=ARG]" help:"Something to do wrong; may be repeated. The faults are listed below."`
+	TLS           bool          `name:"tls" help:"Serve wss with a certificate made at the start."`
+	Certificate   string        `placeholder:"FILE" help:"Write the certificate of --tls as PEM, for clients to trust."`
 	Truth         string        `placeholder:"FILE" help:"Write what was received and sent, with stamps, as JSON lines."`
 }
 
@@ -42,7 +44,7 @@ func (emulateCmd) Help() string {
 		fmt.Fprintf(table, "    %s\t%s\n", name, f.Doc)
 	}
 	table.Flush()
-	return `Prints "listening ws://ADDR" on standard output when it is ready, and serves until Ctrl-C. Emulators accept every API key that does not begin with "bad".
+	return `Prints "listening ws://ADDR" (wss with --tls) on standard output when it is ready, and serves until Ctrl-C. Emulators accept every API key that does not begin with "bad".
 
 Recognition follows a script, counted against the audio received: plain text (said once, a word per 300 ms of audio), or a JSON object with times in seconds:
 
@@ -59,7 +61,9 @@ Example:
 
     sttbench emulate deepgram --listen 127.0.0.1:9000 --final-delay 150ms~50ms --fault split-final=80ms
 
-    DEEPGRAM_API_KEY=test sttbench probe deepgram --audio call.wav --endpoint ws://127.0.0.1:9000`
+    DEEPGRAM_API_KEY=test sttbench probe deepgram --audio call.wav --endpoint ws://127.0.0.1:9000
+
+The certificate of --tls signs itself. On Linux, clients in Go, sttbench among them, trust it by SSL_CERT_FILE=FILE; Node.js by NODE_EXTRA_CA_CERTS=FILE.`
 }
 
 // Run implements the command.
@@ -88,6 +92,9 @@ func (c *emulateCmd) Run(ctx context.Context, a *app) error {
 	case err != nil:
 		return usage(err, "see sttbench emulate --help")
 	}
+	if err := c.writeCertificate(srv); err != nil {
+		return errors.Join(err, srv.Close())
+	}
 	if _, err := fmt.Fprintf(a.stdout, "listening %s\n", srv.URL()); err != nil {
 		return errors.Join(a.stdout.failure(), srv.Close())
 	}
@@ -95,10 +102,24 @@ func (c *emulateCmd) Run(ctx context.Context, a *app) error {
 	return srv.Close()
 }
 
+// writeCertificate makes sure that the file is complete before "listening" is said.
+func (c *emulateCmd) writeCertificate(srv *emulator.Server) error {
+	if c.Certificate == "" {
+		return nil
+	}
+	if err := os.WriteFile(c.Certificate, srv.CertPEM(), 0o644); err != nil {
+		return input(fmt.Errorf("--certificate %s: %w", c.Certificate, withoutPath(err)), "")
+	}
+	return nil
+}
+
 func (c *emulateCmd) settings() (emulator.Settings, error) {
-	s := emulator.Settings{Listen: c.Listen, PartialLag: c.PartialLag, WordErrorRate: c.WordErrorRate, Seed: c.Seed}
+	s := emulator.Settings{Listen: c.Listen, PartialLag: c.PartialLag, WordErrorRate: c.WordErrorRate, Seed: c.Seed, TLS: c.TLS}
 	wrong := func(flag string, err error) (emulator.Settings, error) {
 		return s, usage(fmt.Errorf("%s: %w", flag, err), "see sttbench emulate --help")
+	}
+	if c.Certificate != "" && !c.TLS {
+		return s, usage(errors.New("--certificate: there is none without --tls"), "add --tls")
 	}
 	var err error
 	if s.FinalDelay, err = emulator.ParseDelay(c.FinalDelay); err != nil {

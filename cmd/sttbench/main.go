@@ -32,6 +32,7 @@ type commands struct {
 	Score     scoreCmd     `cmd:"" help:"Compute word error rates of transcripts."`
 	Normalize normalizeCmd `cmd:"" help:"Normalize text as it is before a word error rate is computed."`
 	Emulate   emulateCmd   `cmd:"" help:"Play a provider on this machine, for tests without a network or a key."`
+	Calibrate calibrateCmd `cmd:"" help:"Measure the error of our own times on this machine, against an emulator that knows the truth."`
 	Providers providersCmd `cmd:"" help:"List the providers: capabilities, models, prices, key variables."`
 	Version   versionCmd   `cmd:"" help:"Print the version and where the voice activity detector was found."`
 }
