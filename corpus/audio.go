@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"sttbench/regular"
 )
 
 // Limits of [Decode]. They bound its memory at 4 bytes for each sample, 2.8 GB for
@@ -84,7 +86,7 @@ func (e *AudioError) Unwrap() error { return e.Err }
 //
 // The error is an [*AudioError].
 func Decode(path string) (Audio, error) {
-	f, size, err := openRegular(path)
+	f, size, err := regular.Open(path)
 	if err != nil {
 		return Audio{}, &AudioError{Path: path, Err: err}
 	}

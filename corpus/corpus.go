@@ -19,7 +19,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+
+	"sttbench/regular"
 )
 
 // Dataset is a list of items under one name, as a manifest gives it.
@@ -46,7 +47,7 @@ type Item struct {
 // its bytes. It is not cached, so that it always speaks of the file as it is now.
 // The error is an [*AudioError].
 func (it Item) Hash() (string, error) {
-	f, _, err := openRegular(it.Audio)
+	f, _, err := regular.Open(it.Audio)
 	if err != nil {
 		return "", &AudioError{Path: it.Audio, Err: err}
 	}
@@ -56,27 +57,6 @@ func (it Item) Hash() (string, error) {
 		return "", &AudioError{Path: it.Audio, Err: withoutPath(err)}
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
-}
-
-// openRegular opens a regular file and returns its size in bytes. Directories,
-// devices and named pipes are refused before they are opened, as opening a pipe
-// that nobody writes to would wait for ever.
-func openRegular(path string) (*os.File, int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, withoutPath(err)
-	}
-	switch {
-	case info.IsDir():
-		return nil, 0, errors.New("is a directory, not a file")
-	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("is not a regular file: copy the data to a file first")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, withoutPath(err)
-	}
-	return f, info.Size(), nil
 }
 
 // withoutPath strips the operation and path that package os adds, because our own

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"sttbench/regular"
 	"sttbench/strictyaml"
 )
 
@@ -89,7 +90,7 @@ func Load(path string) (*Dataset, error) {
 }
 
 func load(path string) (*Dataset, error) {
-	f, _, err := openRegular(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -435,3 +435,52 @@ func TestFloodIsJudgedQuickly(t *testing.T) {
 		t.Errorf("class %s, %d bytes of text", o.Class, len(o.FinalText))
 	}
 }
+
+// from tells how far back an event's audio reaches.
+func from(d record.Decoded, start time.Duration) record.Decoded { d.AudioStart = &start; return d }
+
+func TestNextTurnDoesNotSpoilThisOne(t *testing.T) {
+	t.Run("natural: the next turn's partials are no late answer", func(t *testing.T) {
+		s := twoTurns(ev(1100*ms, upTo(final("first turn"), 1000*ms)),
+			ev(1800*ms, from(partial("second"), 1400*ms)), ev(3300*ms, from(partial("second turn"), 1400*ms)),
+			ev(3400*ms, from(upTo(final("second turn"), 1600*ms), 1400*ms)))
+		s.Open.Target.Forced = false
+		s.Marks[0].Forced, s.Marks[1].Forced = false, false
+		o := Outcomes(s, Rules{}).Turns
+		if o[0].Class != EarlyFinal || *o[0].TTF != -161 || o[0].FinalText != "first turn" {
+			t.Errorf("first turn: %s, ttf %v, %q", o[0].Class, o[0].TTF, o[0].FinalText)
+		}
+		if o[1].Class != OK || *o[1].TTF != 1539 {
+			t.Errorf("second turn: %s, ttf %v", o[1].Class, o[1].TTF)
+		}
+	})
+	t.Run("forced: a missing acknowledgement does not shift the answers", func(t *testing.T) {
+		s := twoTurns(ev(1100*ms, upTo(final("first turn"), 1000*ms)),
+			ev(2000*ms, closing(from(upTo(final("second turn"), 1600*ms), 1400*ms))))
+		o := Outcomes(s, Rules{}).Turns
+		if o[0].Class != EarlyFinal || o[0].Ack != AckNone {
+			t.Errorf("first turn: %s, ack %s, ttf %v", o[0].Class, o[0].Ack, o[0].TTF)
+		}
+		if o[1].Class != OK || *o[1].TTF != 139 {
+			t.Errorf("second turn: %s, ttf %v", o[1].Class, o[1].TTF)
+		}
+	})
+	t.Run("keyed: text before its acknowledgement is the unbound turn's", func(t *testing.T) {
+		delta := record.Decoded{Kind: record.Partial, Mode: record.Append, Join: record.Verbatim, Segment: "b", Key: "b", Text: "sec"}
+		s := twoTurns(ev(1270*ms, record.Decoded{Kind: record.Ack, Key: "a", Segment: "a"}),
+			ev(1870*ms, delta), ev(1880*ms, record.Decoded{Kind: record.Ack, Key: "b", Segment: "b"}),
+			ev(2000*ms, record.Decoded{Kind: record.Final, Mode: record.Replace, Segment: "b", Key: "b", Text: "second", Closes: true}))
+		o := Outcomes(s, Rules{}).Turns
+		if o[1].TTFP == nil || *o[1].TTFP != 9 || o[0].TTFP != nil {
+			t.Errorf("ttfp %v and %v, want none and 9", o[0].TTFP, o[1].TTFP)
+		}
+	})
+}
+
+func TestCensoringEndsWithTheSession(t *testing.T) {
+	s := script(true)
+	s.Close.At = 3961 * ms
+	if o := Outcomes(s, Rules{}).Turns[0]; o.CensoredAt == nil || *o.CensoredAt != 2700 {
+		t.Errorf("censored at %v, want 2700: nothing is known beyond the session's end", o.CensoredAt)
+	}
+}

@@ -87,6 +87,9 @@ func TestReadErrors(t *testing.T) {
 		{"line after close", open + end + end, "record line 3: line after the close line"},
 		{"mark without turn", open + `{"type":"mark","turn":0}` + "\n" + end, "record: mark 0 names turn 0 of 0"},
 		{"t0 before f0", open + turns + `{"type":"mark","turn":0,"f0_ns":5,"t0_ns":4}` + "\n" + end, "record: mark 0: t0 lies before f0"},
+		{"unknown kind", open + `{"type":"event","op":"text","decoded":[{"kind":"finall"}]}` + "\n" + end,
+			`record: event kind "finall": want one of ready, partial, final, ack, end_of_turn, speech_started, reopen, warning, error, done`},
+		{"negative duration", `{"type":"open","version":1,"item":{"id":"a","duration_ns":-5}}` + "\n" + end, "record: item a: negative duration or weight"},
 		{"turn backwards", open + `{"type":"turns","turns":[{"start_ns":9,"se_ns":1,"eos_ns":20}]}` + "\n" + end, "record: turn 0: want start ≤ se ≤ eos"},
 	}
 	for _, c := range cases {

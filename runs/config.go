@@ -3,7 +3,6 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"sttbench/endpoint"
 	"sttbench/providers"
 	"sttbench/providers/catalogue"
+	"sttbench/regular"
 	"sttbench/scoring/normalize"
 	"sttbench/strictyaml"
 	"sttbench/vad"
@@ -113,9 +113,9 @@ func defaults(path string) Config {
 // LoadConfig reads and checks a configuration. Manifest paths become absolute.
 // The error matches [ErrConfig] and names file, line and column where it can.
 func LoadConfig(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path, strictyaml.MaxSize)
 	if err != nil {
-		return nil, &configError{err}
+		return nil, &configError{fmt.Errorf("%s: %w", path, err)}
 	}
 	c := defaults(path)
 	if err := strictyaml.Decode(path, data, &c); err != nil {

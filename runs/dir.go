@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sttbench/record"
+	"sttbench/regular"
 	"sttbench/strictyaml"
 )
 
@@ -26,6 +28,8 @@ const (
 	aggregateFile = "aggregate.json"
 	lockFile      = ".lock"
 	tempPrefix    = ".tmp-"
+
+	maxLines = 1 << 30 // bytes of one of these files
 )
 
 // DirError says that a run directory cannot be used as asked.
@@ -56,7 +60,7 @@ func create(path string, cfg *Config, resume bool) (*dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := os.ReadFile(filepath.Join(path, configFile))
+	have, err := regular.ReadFile(filepath.Join(path, configFile), strictyaml.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if entries, _ := os.ReadDir(path); resume && len(entries) > 0 {
@@ -95,7 +99,7 @@ func create(path string, cfg *Config, resume bool) (*dir, error) {
 // open opens a run directory to compute from.
 func open(path string) (*dir, *Config, error) {
 	name := filepath.Join(path, configFile)
-	data, err := os.ReadFile(name)
+	data, err := regular.ReadFile(name, strictyaml.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, &DirError{path, errors.New("is no run directory: it has no " + configFile), ""}
 	}
@@ -199,12 +203,12 @@ func (d *dir) putSession(s *record.Session) error {
 // session reads a recorded session; nil when there is none.
 func (d *dir) session(target, item string, repeat int) (*record.Session, error) {
 	name := sessionFile(target, item, repeat)
-	f, err := os.Open(filepath.Join(d.path, name))
+	f, _, err := regular.Open(filepath.Join(d.path, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &DirError{d.path, err, ""}
+		return nil, &DirError{d.path, fmt.Errorf("%s: %w", name, err), ""}
 	}
 	defer f.Close()
 	s, err := record.Read(f)
@@ -242,6 +246,26 @@ func (d *dir) sameItems(items []record.Item) error {
 	return nil
 }
 
+// sameTurns refuses to go on with a run whose turns were found otherwise, by another
+// model or other settings: its sessions would be judged by two measures.
+func (d *dir) sameTurns(turns []turnsLine) error {
+	if _, err := os.Stat(filepath.Join(d.path, turnsFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	had, err := lines[turnsLine](d, turnsFile)
+	if err != nil {
+		return err
+	}
+	same := slices.EqualFunc(had, turns, func(a, b turnsLine) bool {
+		return a.Item == b.Item && a.Model == b.Model && a.Params == b.Params && slices.Equal(a.List, b.List)
+	})
+	if !same {
+		return &DirError{d.path, errors.New("the VAD now finds other turns than the run was started with"),
+			"use the VAD model that the run was started with, or choose another --out"}
+	}
+	return nil
+}
+
 // putLines writes one JSON document per line.
 func putLines[T any](d *dir, name string, lines []T) error {
 	return d.write(name, func(w io.Writer) error {
@@ -258,9 +282,9 @@ func putLines[T any](d *dir, name string, lines []T) error {
 
 // lines reads what putLines wrote.
 func lines[T any](d *dir, name string) ([]T, error) {
-	data, err := os.ReadFile(filepath.Join(d.path, name))
+	data, err := regular.ReadFile(filepath.Join(d.path, name), maxLines)
 	if err != nil {
-		return nil, &DirError{d.path, err, ""}
+		return nil, &DirError{d.path, fmt.Errorf("%s: %w", name, err), ""}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

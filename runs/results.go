@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"sttbench/endpoint"
 	"sttbench/record"
+	"sttbench/regular"
 	"sttbench/scoring/normalize"
 	"sttbench/scoring/wer"
 )
@@ -76,7 +77,7 @@ func Replay(path string) (*Aggregate, error) {
 
 // Load reads the aggregate of a run directory as it was computed last.
 func Load(path string) (*Aggregate, error) {
-	data, err := os.ReadFile(filepath.Join(path, aggregateFile))
+	data, err := regular.ReadFile(filepath.Join(path, aggregateFile), maxLines)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DirError{path, errors.New("there is no " + aggregateFile), "compute it with sttbench replay " + path}
 	}
@@ -123,6 +124,9 @@ func compute(d *dir, cfg *Config) (*Aggregate, error) {
 				}
 				if s == nil {
 					s = notRun(cfg, t, it, turns[k].Turns, repeat)
+				} else if err := belongs(s, t.Name, it, turns[k].Turns, repeat); err != nil {
+					return nil, &DirError{d.path, fmt.Errorf("%s: %w", sessionFile(t.Name, it.ID, repeat), err),
+						"remove the file and resume the run to measure the session again"}
 				}
 				lines, score := judge(cfg, profile, s)
 				outcomes = append(outcomes, lines...)
@@ -150,6 +154,21 @@ func compute(d *dir, cfg *Config) (*Aggregate, error) {
 		return enc.Encode(result)
 	})
 	return result, err
+}
+
+// belongs checks that a record is of the session whose name it has: a file that was
+// copied or edited must not give another session's figures.
+func belongs(s *record.Session, target string, it record.Item, turns record.Turns, repeat int) error {
+	o := s.Open
+	switch {
+	case o.Target.Name != target || o.Item.ID != it.ID || o.Repeat != repeat:
+		return fmt.Errorf("is the record of %s/%s.%d", o.Target.Name, o.Item.ID, o.Repeat)
+	case o.Item.Hash != it.Hash || o.Item.Reference != it.Reference:
+		return errors.New("was made with another audio or reference")
+	case s.Turns.Model != turns.Model || s.Turns.Params != turns.Params || !slices.Equal(s.Turns.List, turns.List):
+		return errors.New("was made with other turns than " + turnsFile + " has")
+	}
+	return nil
 }
 
 // notRun stands for a session that was scheduled and never recorded, so that the

@@ -119,6 +119,9 @@ func (d *dir) keepInputs(prepared []*Prepared) error {
 	if err := d.sameItems(items); err != nil {
 		return err
 	}
+	if err := d.sameTurns(turns); err != nil {
+		return err
+	}
 	if err := putLines(d, itemsFile, items); err != nil {
 		return err
 	}

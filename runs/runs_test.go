@@ -296,6 +296,15 @@ func TestChangedInputsAreRefused(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+	t.Run("another session's record", func(t *testing.T) {
+		mine := filepath.Join(out, "sessions/bad/item0.1.jsonl")
+		kept := read(t, mine)
+		defer write(t, mine, kept)
+		write(t, mine, read(t, filepath.Join(out, "sessions/bad/item1.1.jsonl")))
+		if _, err := Replay(out); err == nil || !strings.Contains(err.Error(), "item0.1.jsonl: is the record of bad/item1.1") {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("damaged session", func(t *testing.T) {
 		write(t, filepath.Join(out, "sessions/bad/item0.1.jsonl"), `{"type":"open","version":1}`+"\n")
 		_, err := Replay(out)

@@ -536,3 +536,72 @@ func TestRawIsCutAtARune(t *testing.T) {
 		t.Errorf("raw of %d bytes, base64 of %d", len(e.Raw), len(e.RawBase64))
 	}
 }
+
+// rawServer answers each TCP connection by hand.
+func rawServer(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { defer c.Close(); answer(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return "ws://" + l.Addr().String() + "/"
+}
+
+func TestEndlessHandshake(t *testing.T) {
+	j := job(time.Second)
+	j.Config.Endpoint = rawServer(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n"))
+		line := []byte("X-Filler: " + strings.Repeat("x", 4000) + "\r\n")
+		for {
+			if _, err := c.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	rec, err := New().Stream(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Close.Phase != record.PhaseUpgrade || !strings.Contains(rec.Close.Detail, "larger than 1 MiB") {
+		t.Errorf("close %+v", rec.Close)
+	}
+}
+
+func TestCancelDuringHandshake(t *testing.T) {
+	asked := make(chan struct{})
+	j := job(time.Second)
+	j.Config.Endpoint = rawServer(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		close(asked)
+		_, _ = c.Read(make([]byte, 1)) // until the client leaves
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-asked; cancel(errors.New("interrupted")) }()
+	start := time.Now()
+	rec, err := New().Stream(ctx, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Close.How != record.Cancelled || time.Since(start) > 5*time.Second {
+		t.Errorf("close %+v after %v; the connect timeout is 10 s", rec.Close, time.Since(start))
+	}
+}
+
+func TestRecordsStayReadable(t *testing.T) {
+	words := make([]record.Word, 100_000)
+	got := capped([]record.Decoded{{Kind: record.Final, Text: strings.Repeat("é", maxText), Words: words}})
+	if len(got[0].Words) != maxWords || len(got[0].Text) > maxText || len(got[0].Text) < maxText-4 {
+		t.Errorf("%d words, %d bytes of text", len(got[0].Words), len(got[0].Text))
+	}
+}

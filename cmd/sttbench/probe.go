@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"sttbench/endpoint"
 	"sttbench/providers"
 	"sttbench/record"
+	"sttbench/regular"
 	"sttbench/runs"
 	"sttbench/scoring/normalize"
 	"sttbench/streamer"
@@ -175,7 +175,7 @@ func (c *probeCmd) reference() (*string, error) {
 	fail := func(err error) (*string, error) {
 		return nil, input(fmt.Errorf("%s: %w", c.ReferenceFile, withoutPath(err)), "")
 	}
-	f, err := os.Open(c.ReferenceFile)
+	f, _, err := regular.Open(c.ReferenceFile)
 	if err != nil {
 		return fail(err)
 	}
