@@ -182,6 +182,7 @@ type Rejection struct {
 	Reason     record.Reject
 	Status     int
 	Detail     string // the vendor's words, without secrets
+	Request    string // the vendor's id of the request, for its support; may be empty
 	RetryAfter time.Duration
 }
 

@@ -42,16 +42,16 @@ func TestReject(t *testing.T) {
 		want   Rejection
 	}{
 		{"vendor's json", Response{Status: 401, Body: []byte(`{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials."}`)}, "",
-			Rejection{record.RejectAuth, 401, "Invalid credentials.", 0}},
-		{"nested json", Response{Status: 402, Body: []byte(`{"error":{"message":"no credit"}}`)}, "", Rejection{record.RejectQuota, 402, "no credit", 0}},
-		{"text", Response{Status: 400, Body: []byte("bad query\nmore")}, "", Rejection{record.RejectBadRequest, 400, "bad query", 0}},
-		{"the dialect's own detail wins", Response{Status: 403, Body: []byte("x")}, "model is not yours", Rejection{record.RejectAuth, 403, "model is not yours", 0}},
-		{"nothing", Response{Status: 503}, "", Rejection{record.RejectServer, 503, "Service Unavailable", 0}},
-		{"retry in seconds", Response{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", 7 * time.Second}},
-		{"retry at a date", Response{Status: 429, Header: http.Header{"Retry-After": {"Mon, 30 Nov 2026 12:00:30 GMT"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", 30 * time.Second}},
-		{"retry in the past", Response{Status: 429, Header: http.Header{"Retry-After": {"Mon, 30 Nov 2026 11:00:30 GMT"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", 0}},
-		{"retry nonsense", Response{Status: 429, Header: http.Header{"Retry-After": {"-5"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", 0}},
-		{"long and broken text is cut", Response{Status: 400, Body: []byte(strings.Repeat("é", 200) + "\xff")}, "", Rejection{record.RejectBadRequest, 400, strings.Repeat("é", 150), 0}},
+			Rejection{record.RejectAuth, 401, "Invalid credentials.", "", 0}},
+		{"nested json", Response{Status: 402, Body: []byte(`{"error":{"message":"no credit"}}`)}, "", Rejection{record.RejectQuota, 402, "no credit", "", 0}},
+		{"text", Response{Status: 400, Body: []byte("bad query\nmore")}, "", Rejection{record.RejectBadRequest, 400, "bad query", "", 0}},
+		{"the dialect's own detail wins", Response{Status: 403, Body: []byte("x")}, "model is not yours", Rejection{record.RejectAuth, 403, "model is not yours", "", 0}},
+		{"nothing", Response{Status: 503}, "", Rejection{record.RejectServer, 503, "Service Unavailable", "", 0}},
+		{"retry in seconds", Response{Status: 429, Header: http.Header{"Retry-After": {"7"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", "", 7 * time.Second}},
+		{"retry at a date", Response{Status: 429, Header: http.Header{"Retry-After": {"Mon, 30 Nov 2026 12:00:30 GMT"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", "", 30 * time.Second}},
+		{"retry in the past", Response{Status: 429, Header: http.Header{"Retry-After": {"Mon, 30 Nov 2026 11:00:30 GMT"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", "", 0}},
+		{"retry nonsense", Response{Status: 429, Header: http.Header{"Retry-After": {"-5"}}}, "", Rejection{record.RejectRate, 429, "Too Many Requests", "", 0}},
+		{"long and broken text is cut", Response{Status: 400, Body: []byte(strings.Repeat("é", 200) + "\xff")}, "", Rejection{record.RejectBadRequest, 400, strings.Repeat("é", 150), "", 0}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -356,6 +356,8 @@ type Close struct {
 	Reject Reject `json:"reject,omitempty"`
 	// Detail is the error text, without secrets.
 	Detail string `json:"detail,omitempty"`
+	// Request is the provider's id of a refused request, for its support.
+	Request string `json:"request,omitempty"`
 	// Status is the HTTP status of a refused request, Code the WebSocket close
 	// code received; 0 where there was none.
 	Status int `json:"status,omitempty"`

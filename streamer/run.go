@@ -487,7 +487,7 @@ func (r *run) closing(ctx context.Context, err error) record.Close {
 		return c
 	case errors.As(err, &rejected):
 		c.Reject, c.Status, c.RetryAfter = rejected.Reason, rejected.Status, rejected.RetryAfter
-		c.Detail = rejected.Detail
+		c.Detail, c.Request = rejected.Detail, rejected.Request
 		return c
 	case errors.As(err, &told):
 		c.Reject = told.reject

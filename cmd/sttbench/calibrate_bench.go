@@ -103,7 +103,8 @@ func startChild(ctx context.Context, args ...string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	outer := ctx
+	ctx, cancel := context.WithCancel(outer)
 	c := &child{cmd: exec.CommandContext(ctx, program, args...), cancel: cancel}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(os.Interrupt) }
 	c.cmd.WaitDelay = childEnd
@@ -120,7 +121,11 @@ func startChild(ctx context.Context, args ...string) (*child, error) {
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	if !ok {
-		return nil, errors.Join(c.stop(), errors.New("it did not start"))
+		err := errors.Join(c.stop(), errors.New("it did not start"))
+		if stopped := outer.Err(); stopped != nil { // that is why
+			err = stopped
+		}
+		return nil, err
 	}
 	c.address = address
 	return c, nil

@@ -31,6 +31,7 @@ type probeCmd struct {
 	Param         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Parameter of the provider; may be repeated. It wins over our presets."`
 	Force         string        `default:"auto" enum:"auto,off" placeholder:"auto|off" help:"auto forces an endpoint where speech ends if the provider can be forced; off leaves endpointing to the provider (${default})."`
 	Turns         string        `default:"last" enum:"last,every" placeholder:"last|every" help:"Measure at the end of the last turn only or of every turn (${default})."`
+	MaxLateness   time.Duration `default:"40ms" placeholder:"D" help:"How late this machine may be around the turn's end (${default}); beyond, the outcome is client_invalid."`
 	Deadline      time.Duration `default:"10s" placeholder:"D" help:"How long an answer is waited for (${default})."`
 	SampleRate    int           `placeholder:"HZ" help:"Sample rate to stream at; the provider's preferred one."`
 	Record        string        `placeholder:"FILE" help:"Keep the session record: everything sent and received, with stamps."`
@@ -108,6 +109,8 @@ func (c *probeCmd) check() error {
 	switch {
 	case c.Deadline < 100*time.Millisecond || c.Deadline > 5*time.Minute:
 		return usage(fmt.Errorf("--deadline %v: want 100ms to 5m", c.Deadline), "")
+	case c.MaxLateness <= 0:
+		return usage(fmt.Errorf("--max-lateness %v: want more than 0", c.MaxLateness), "")
 	case c.SampleRate < 0:
 		return usage(fmt.Errorf("--sample-rate %d: want a number above 0", c.SampleRate), "")
 	case c.Trace && c.Record == "":
@@ -206,9 +209,13 @@ func (c *probeCmd) prepare(ctx context.Context, a *app, reference *string) (*run
 	return preparer.Prepare(ctx, item, reference != nil)
 }
 
+func (c *probeCmd) rules() endpoint.Rules {
+	return endpoint.Rules{Deadline: c.Deadline, MaxLateness: c.MaxLateness}
+}
+
 // stream runs the session and shows it while it runs.
 func (c *probeCmd) stream(ctx context.Context, a *app, target runs.Target, prepared *runs.Prepared) (*record.Session, error) {
-	job := target.Job(prepared, 1, endpoint.Rules{Deadline: c.Deadline}, softwareVersion())
+	job := target.Job(prepared, 1, c.rules(), softwareVersion())
 	job.Trace = c.Trace
 	if a.screen != nil {
 		line := newTimeline(a.stderr, a.screen, prepared.Turns.List, target.Dialect.Describe())
@@ -230,7 +237,7 @@ func streamError(err error) error {
 
 // tell prints the result and turns its outcome into an exit code.
 func (c *probeCmd) tell(a *app, rec *record.Session, profile normalize.Profile) error {
-	found := endpoint.Outcomes(rec, endpoint.Rules{Deadline: c.Deadline})
+	found := endpoint.Outcomes(rec, c.rules())
 	last := found.Turns[len(found.Turns)-1]
 	s, err := scoreTurn(rec, last, profile)
 	if err != nil {

@@ -179,7 +179,7 @@ func reject(resp *providers.Response, now time.Time) error {
 	}
 	r := providers.Reject(resp, cut(detail), now)
 	if id := resp.Header.Get("dg-request-id"); id != "" {
-		r.Detail += " (request " + cut(id) + ")"
+		r.Request = cut(id)
 	}
 	return r
 }

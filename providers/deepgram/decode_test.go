@@ -56,7 +56,7 @@ func TestRejections(t *testing.T) {
 			Status: 401,
 			Header: http.Header{"Dg-Request-Id": {"7a3c"}, "Dg-Error": {"Invalid credentials."}},
 			Body:   []byte(`{"err_code":"INVALID_AUTH","err_msg":"Invalid credentials.","request_id":"7a3c"}`),
-		}, record.RejectAuth, "INVALID_AUTH: Invalid credentials. (request 7a3c)"},
+		}, record.RejectAuth, "INVALID_AUTH: Invalid credentials."},
 		{"no credit", providers.Response{Status: 402, Body: []byte(`{"err_code":"ASR_PAYMENT_REQUIRED","err_msg":"no credit"}`)},
 			record.RejectQuota, "ASR_PAYMENT_REQUIRED: no credit"},
 		{"too many", providers.Response{Status: 429, Body: []byte(`{"err_code":"TOO_MANY_REQUESTS","err_msg":"Too many requests. Please try again later"}`)},
