@@ -173,6 +173,12 @@ func harness(b *strings.Builder, a *runs.Aggregate) {
 	fmt.Fprintf(b, "harness: audio written at most %.1f ms late; receive stamps: %s\n"+
 		"  hangover p50 %s ms (VAD %s)\n",
 		float64(late), orDash(strings.Join(slices.Sorted(maps.Keys(stamps)), ", ")), orDash(hangover), a.VAD)
+	if h := a.Harness; h != nil {
+		fmt.Fprintf(b, "  error of TTF: bias %+.2f ms, p99 %.2f ms (calibrated %s, %s)\n",
+			h.TTFBias/1e3, h.TTFP99/1e3, h.At.Format(time.DateOnly), count(h.Streams, "stream"))
+	} else {
+		b.WriteString("  error of TTF: not known; sttbench calibrate measures it\n")
+	}
 }
 
 // table aligns columns: the first to the left, all others to the right.

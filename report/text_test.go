@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,6 +33,7 @@ func f(x float64) *float64 { return &x }
 func aggregate() *runs.Aggregate {
 	return &runs.Aggregate{
 		Name: "bench", Profile: "plain@1+0123456789ab", VAD: "threshold=0.5 min_silence=200ms min_speech=250ms", Turns: "last",
+		Harness:  &runs.Harness{At: time.Date(2026, 12, 1, 1, 2, 3, 0, time.UTC), Streams: 50, TTFBias: 21.4, TTFP99: 180, LateP99: 300},
 		Datasets: []runs.DatasetSum{{Name: "calls", Items: 40, Audio: 125_400}},
 		Targets: []runs.TargetAggregate{
 			{Name: "good", Provider: "deepgram", Forced: true, Stamps: "user", Sessions: 40, Scheduled: 40,

@@ -15,13 +15,16 @@ import (
 // Aggregate is what a run came to. It is aggregate.json, and the only thing that
 // reports are made from.
 type Aggregate struct {
-	Name     string            `json:"name"`
-	Profile  string            `json:"profile"`
-	VADModel string            `json:"vad_model"`
-	VAD      string            `json:"vad"`
-	Turns    string            `json:"turns"` // last or every
-	Deadline endpoint.Millis   `json:"deadline_ms"`
-	Window   endpoint.Millis   `json:"natural_window_ms"`
+	Name     string          `json:"name"`
+	Profile  string          `json:"profile"`
+	VADModel string          `json:"vad_model"`
+	VAD      string          `json:"vad"`
+	Turns    string          `json:"turns"` // last or every
+	Deadline endpoint.Millis `json:"deadline_ms"`
+	Window   endpoint.Millis `json:"natural_window_ms"`
+	// Harness is the error of our own times on the run's machine, nil where it was
+	// not calibrated.
+	Harness  *Harness          `json:"harness"`
 	Datasets []DatasetSum      `json:"datasets"`
 	Targets  []TargetAggregate `json:"targets"`
 }

@@ -141,6 +141,9 @@ func compute(d *dir, cfg *Config) (*Aggregate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if result.Harness, err = d.harness(); err != nil {
+		return nil, err
+	}
 	if err := putLines(d, outcomesFile, outcomes); err != nil {
 		return nil, err
 	}

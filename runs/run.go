@@ -20,6 +20,8 @@ type Options struct {
 	Preparer *Preparer
 	Env      func(string) string // reads environment variables
 	Software string              // version of sttbench, for the records
+	// Harness is this machine's calibration, nil where there is none.
+	Harness *Harness
 	// Progress, when set, is told after each step. It is called from one goroutine
 	// at a time.
 	Progress func(Progress)
@@ -77,6 +79,9 @@ func Run(ctx context.Context, cfg *Config, opt Options) (*Aggregate, error) {
 		return nil, err
 	}
 	if err := d.keepInputs(prepared); err != nil {
+		return nil, err
+	}
+	if err := d.keepHarness(opt.Harness); err != nil {
 		return nil, err
 	}
 	plan := cfg.plan(targets, prepared)

@@ -36,6 +36,8 @@ Examples:
     sttbench calibrate --streams 50 --tls --json | jq .ttf_error_us
     sttbench calibrate --find-max
 
+The result is kept in the user's cache folder: later runs store it with their results, and their reports print it as the harness error.
+
 The exit code is 4 when this machine was so late that turns became client_invalid, or when --find-max finds not even one stream inside the limits. Figures outside the limits are said, and lead to no other exit code. It needs Linux.`
 }
 
@@ -70,7 +72,11 @@ func (c *calibrateCmd) Run(ctx context.Context, a *app) error {
 	if err := c.print(a, report); err != nil {
 		return err
 	}
-	return spoiled(report)
+	if err := spoiled(report); err != nil {
+		return err
+	}
+	a.keepCalibration(report)
+	return nil
 }
 
 func (c *calibrateCmd) plan(streams int) calibrate.Plan {

@@ -74,6 +74,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	show := newProgress(a)
 	agg, err := runs.Run(ctx, cfg, runs.Options{
 		Dir: dir, Resume: c.Resume, Preparer: preparer, Env: a.env, Software: softwareVersion(), Progress: show.update,
+		Harness: calibration(),
 	})
 	show.stop()
 	if agg == nil {
