@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,14 +66,15 @@ type ScoreLine struct {
 }
 
 // Replay computes outcomes, scores and aggregate of a run directory anew and
-// writes them. Nothing is streamed. The same sessions give the same bytes.
-func Replay(path string) (*Aggregate, error) {
+// writes them. Nothing is streamed. The same sessions give the same bytes. When ctx
+// ends, the files stay as they were.
+func Replay(ctx context.Context, path string) (*Aggregate, error) {
 	d, cfg, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	return compute(d, cfg)
+	return compute(ctx, d, cfg)
 }
 
 // Load reads the aggregate of a run directory as it was computed last.
@@ -93,7 +95,7 @@ func Load(path string) (*Aggregate, error) {
 
 // compute judges and scores every session of the plan, recorded or not, in the
 // order of the configuration.
-func compute(d *dir, cfg *Config) (*Aggregate, error) {
+func compute(ctx context.Context, d *dir, cfg *Config) (*Aggregate, error) {
 	profile, err := normalize.Lookup(cfg.Profile)
 	if err != nil {
 		return nil, &configError{err}
@@ -118,6 +120,9 @@ func compute(d *dir, cfg *Config) (*Aggregate, error) {
 				continue
 			}
 			for repeat := 1; repeat <= cfg.Repeats; repeat++ {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
 				s, err := d.session(t.Name, it.ID, repeat)
 				if err != nil {
 					return nil, err

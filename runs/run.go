@@ -88,7 +88,7 @@ func Run(ctx context.Context, cfg *Config, opt Options) (*Aggregate, error) {
 	if err := stream(ctx, d, cfg, plan, opt, progress); err != nil {
 		return nil, err
 	}
-	agg, err := compute(d, cfg)
+	agg, err := compute(context.WithoutCancel(ctx), d, cfg) // what is there is worth having
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func TestRunResumeReplay(t *testing.T) {
 		before[f] = read(t, filepath.Join(out, f))
 		os.Remove(filepath.Join(out, f))
 	}
-	if _, err := Replay(out); err != nil {
+	if _, err := Replay(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range computed {
@@ -292,7 +292,7 @@ func TestChangedInputsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.close()
-		if _, err := Replay(out); err == nil || !strings.Contains(err.Error(), "another sttbench works in this directory") {
+		if _, err := Replay(t.Context(), out); err == nil || !strings.Contains(err.Error(), "another sttbench works in this directory") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -301,13 +301,13 @@ func TestChangedInputsAreRefused(t *testing.T) {
 		kept := read(t, mine)
 		defer write(t, mine, kept)
 		write(t, mine, read(t, filepath.Join(out, "sessions/bad/item1.1.jsonl")))
-		if _, err := Replay(out); err == nil || !strings.Contains(err.Error(), "item0.1.jsonl: is the record of bad/item1.1") {
+		if _, err := Replay(t.Context(), out); err == nil || !strings.Contains(err.Error(), "item0.1.jsonl: is the record of bad/item1.1") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("damaged session", func(t *testing.T) {
 		write(t, filepath.Join(out, "sessions/bad/item0.1.jsonl"), `{"type":"open","version":1}`+"\n")
-		_, err := Replay(out)
+		_, err := Replay(t.Context(), out)
 		var dirErr *DirError
 		if !errors.As(err, &dirErr) || dirErr.Hint == "" || !strings.Contains(err.Error(), "item0.1.jsonl: record is truncated") {
 			t.Errorf("error %v", err)

@@ -145,8 +145,8 @@ func (replayCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *replayCmd) Run(_ context.Context, a *app) error {
-	agg, err := runs.Replay(c.Dir)
+func (c *replayCmd) Run(ctx context.Context, a *app) error {
+	agg, err := runs.Replay(ctx, c.Dir)
 	if err != nil {
 		return err
 	}
