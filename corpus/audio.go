@@ -93,7 +93,7 @@ func Decode(path string) (Audio, error) {
 	defer f.Close()
 	a, err := decode(f, size, MaxDuration)
 	if err != nil {
-		return Audio{}, &AudioError{Path: path, Err: withoutPath(err)}
+		return Audio{}, &AudioError{Path: path, Err: regular.WithoutPath(err)}
 	}
 	return a, nil
 }

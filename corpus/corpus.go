@@ -15,10 +15,8 @@ package corpus
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"sttbench/regular"
 )
@@ -54,17 +52,7 @@ func (it Item) Hash() (string, error) {
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", &AudioError{Path: it.Audio, Err: withoutPath(err)}
+		return "", &AudioError{Path: it.Audio, Err: regular.WithoutPath(err)}
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
-}
-
-// withoutPath strips the operation and path that package os adds, because our own
-// error types name the file.
-func withoutPath(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

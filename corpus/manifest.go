@@ -98,7 +98,7 @@ func load(path string) (*Dataset, error) {
 	// One byte more than the limit, so that Decode sees and reports a larger file.
 	data, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxSize+1))
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, regular.WithoutPath(err)
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func Open(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, 0, withoutPath(err)
+		return nil, 0, WithoutPath(err)
 	}
 	switch {
 	case info.IsDir():
@@ -26,7 +26,7 @@ func Open(path string) (*os.File, int64, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, withoutPath(err)
+		return nil, 0, WithoutPath(err)
 	}
 	return f, info.Size(), nil
 }
@@ -43,11 +43,12 @@ func ReadFile(path string, max int64) ([]byte, error) {
 		return nil, fmt.Errorf("has %d bytes: more than the %d MiB that are read", size, max>>20)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, max))
-	return data, withoutPath(err)
+	return data, WithoutPath(err)
 }
 
-// withoutPath strips the operation and path that package os adds.
-func withoutPath(err error) error {
+// WithoutPath strips the operation and path that package os adds, for errors that
+// name the file themselves.
+func WithoutPath(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err

@@ -339,7 +339,7 @@ func latency(by map[string][]stat.Value, seed uint64) (Latency, error) {
 			return l, err
 		}
 		*q.into = &Quantile{Value: v}
-		if err := (*q.into).bound(clusters, q.p, seed); err != nil {
+		if err := (*q.into).bound(sample, clusters, q.p, seed); err != nil {
 			return l, err
 		}
 	}
@@ -354,15 +354,11 @@ func latency(by map[string][]stat.Value, seed uint64) (Latency, error) {
 // bound adds the interval: order statistics where each recording gave one value,
 // else a bootstrap over recordings, because values of one recording are not
 // independent.
-func (q *Quantile) bound(clusters [][]stat.Value, p float64, seed uint64) error {
-	var flat []stat.Value
-	for _, c := range clusters {
-		flat = append(flat, c...)
-	}
+func (q *Quantile) bound(sample []stat.Value, clusters [][]stat.Value, p float64, seed uint64) error {
 	var ci stat.Interval
 	var err error
-	if len(flat) == len(clusters) {
-		ci, err = stat.QuantileInterval(flat, p, 0.95)
+	if len(sample) == len(clusters) {
+		ci, err = stat.QuantileInterval(sample, p, 0.95)
 	} else {
 		ci, err = stat.ClusterQuantileInterval(clusters, p, 0.95, seed)
 	}

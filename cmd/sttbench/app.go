@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"sttbench/providers"
+	"sttbench/regular"
 )
 
 // app is what a command works with beside its flags.
@@ -104,7 +105,7 @@ func (o *output) failure() error {
 	if o.err == nil {
 		return nil
 	}
-	return fmt.Errorf("write standard output: %w", withoutPath(o.err))
+	return fmt.Errorf("write standard output: %w", regular.WithoutPath(o.err))
 }
 
 // json prints v as one line of JSON.

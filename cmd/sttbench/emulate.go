@@ -13,6 +13,7 @@ import (
 
 	"sttbench/providers/catalogue"
 	"sttbench/providers/emulator"
+	"sttbench/regular"
 )
 
 type emulateCmd struct {
@@ -79,7 +80,7 @@ func (c *emulateCmd) Run(ctx context.Context, a *app) error {
 	if c.Truth != "" {
 		f, err := os.Create(c.Truth)
 		if err != nil {
-			return input(fmt.Errorf("--truth %s: %w", c.Truth, withoutPath(err)), "")
+			return input(fmt.Errorf("--truth %s: %w", c.Truth, regular.WithoutPath(err)), "")
 		}
 		defer f.Close() // Close of the server tells of lost lines
 		settings.Truth = f
@@ -108,7 +109,7 @@ func (c *emulateCmd) writeCertificate(srv *emulator.Server) error {
 		return nil
 	}
 	if err := os.WriteFile(c.Certificate, srv.CertPEM(), 0o644); err != nil {
-		return input(fmt.Errorf("--certificate %s: %w", c.Certificate, withoutPath(err)), "")
+		return input(fmt.Errorf("--certificate %s: %w", c.Certificate, regular.WithoutPath(err)), "")
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"sttbench/corpus"
@@ -83,14 +82,4 @@ func explain(ctx context.Context, err error) *exitError {
 		return &exitError{exitInput, err, ""}
 	}
 	return &exitError{exitFailed, err, ""}
-}
-
-// withoutPath strips what package os puts before its errors, for messages that
-// name the file themselves.
-func withoutPath(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"sttbench/regular"
 )
 
 // maxLine is the longest input line in bytes. The longest text that can be
@@ -54,7 +56,7 @@ func eachLine(ctx context.Context, name string, r io.Reader, do func(n int, line
 			case errors.Is(it.err, bufio.ErrTooLong):
 				return input(fmt.Errorf("%s:%d: line is longer than %d MiB", name, n, maxLine>>20), "")
 			case it.err != nil:
-				return input(fmt.Errorf("%s:%d: %w", name, n, withoutPath(it.err)), "")
+				return input(fmt.Errorf("%s:%d: %w", name, n, regular.WithoutPath(it.err)), "")
 			}
 			if err := do(n, it.line); err != nil {
 				return err

@@ -134,15 +134,16 @@ func (c *probeCmd) target(a *app) (runs.Target, error) {
 		Params: params, Natural: c.Force == "off", EveryTurn: c.Turns == "every", SampleRate: c.SampleRate,
 		Deadline: c.Deadline,
 	}
-	if name := entry.Dialect.Describe().KeyVar; name != "" {
+	name := entry.Dialect.Describe().KeyVar
+	if name != "" {
 		t.Key = providers.NewSecret(a.env(name))
 		a.hide(t.Key)
-		if err := t.Check(); err != nil {
-			return t, err
-		}
-		a.warnKeyless(t.Name, name, t.Key)
 	}
-	return t, t.Check()
+	if err := t.Check(); err != nil {
+		return t, err
+	}
+	a.warnKeyless(t.Name, name, t.Key)
+	return t, nil
 }
 
 // parseParams reads NAME=VALUE. A name given twice is a mistake, because only
@@ -176,7 +177,7 @@ func (c *probeCmd) reference() (*string, error) {
 		return c.Reference, nil
 	}
 	fail := func(err error) (*string, error) {
-		return nil, input(fmt.Errorf("%s: %w", c.ReferenceFile, withoutPath(err)), "")
+		return nil, input(fmt.Errorf("%s: %w", c.ReferenceFile, regular.WithoutPath(err)), "")
 	}
 	f, _, err := regular.Open(c.ReferenceFile)
 	if err != nil {

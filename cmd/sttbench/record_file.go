@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"sttbench/record"
+	"sttbench/regular"
 )
 
 // recordFile is a session record that appears under its name when it is
@@ -21,7 +22,7 @@ type recordFile struct {
 // written.
 func createRecord(path string) (*recordFile, error) {
 	fail := func(err error) (*recordFile, error) {
-		return nil, input(fmt.Errorf("--record %s: %w", path, withoutPath(err)), "")
+		return nil, input(fmt.Errorf("--record %s: %w", path, regular.WithoutPath(err)), "")
 	}
 	target, err := filepath.EvalSymlinks(path)
 	switch {
@@ -58,7 +59,7 @@ func (f *recordFile) commit(s *record.Session) error {
 		err = os.Rename(f.tmp.Name(), f.path)
 	}
 	if err != nil {
-		return input(fmt.Errorf("--record %s: %w", f.path, withoutPath(err)), "")
+		return input(fmt.Errorf("--record %s: %w", f.path, regular.WithoutPath(err)), "")
 	}
 	f.tmp = nil
 	return nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"sttbench/regular"
 	"sttbench/scoring/normalize"
 	"sttbench/scoring/wer"
 )
@@ -65,7 +66,7 @@ func (c *scoreCmd) Run(ctx context.Context, a *app) error {
 	if c.In != "" {
 		f, err := os.Open(c.In)
 		if err != nil {
-			return input(fmt.Errorf("%s: %w", c.In, withoutPath(err)), "")
+			return input(fmt.Errorf("%s: %w", c.In, regular.WithoutPath(err)), "")
 		}
 		defer f.Close()
 		name, in = c.In, f
